@@ -191,17 +191,17 @@ export const s1 = [
   {
     id: "S1.4",
     what: "an event is emitted when nothing was offloaded",
-    file: `${core}/compaction/ladder.rs`,
-    from: "                    continue;",
-    to: "                    io.tell(crate::step::Effect::Notify(crate::step::Notice::Offload { count: 0, freed_tokens: 0 }));\n                    continue;",
+    file: `${core}/compaction/rung.rs`,
+    from: "    let did = !edit.indices.is_empty();\n",
+    to: "    let did = !edit.indices.is_empty();\n    if !did { io.tell(crate::step::Effect::Notify(crate::step::Notice::Offload { count: 0, freed_tokens: 0 })); }\n",
     tests: ["offload_rules"],
   },
   {
     id: "S1.4",
     what: "an edit is told when nothing was offloaded",
-    file: `${core}/compaction/ladder.rs`,
-    from: "let Some(edit) = edit.filter(|edit| !edit.indices.is_empty()) else {",
-    to: "let Some(edit) = edit.filter(|edit| !edit.indices.is_empty() || *rung == Rung::Offload) else {",
+    file: `${core}/compaction/rung.rs`,
+    from: "done.edits.extend(Some(edit).filter(|_| did));",
+    to: "done.edits.extend(Some(edit).filter(|_| did || rung.rung == Rung::Offload));",
     tests: ["offload_rules"],
   },
   {

@@ -143,8 +143,8 @@ export const s4 = [
     id: "S4.3",
     what: "summaries need not keep what is proposed",
     file: `${core}/compaction/parts.rs`,
-    from: "            keep,\n            ..PromptOptions::default()",
-    to: "            keep: keep.get(..0).unwrap_or_default(),\n            ..PromptOptions::default()",
+    from: "keep: &self.keep,",
+    to: "keep: &[],",
     tests: ["pin_rules"],
   },
   {
@@ -239,8 +239,8 @@ export const s4 = [
     id: "S4.5",
     what: "results are processed later",
     file: `${core}/compaction/process.rs`,
-    from: "if matches!(trigger, Trigger::Manual | Trigger::None) {",
-    to: "if matches!(trigger, Trigger::Manual | Trigger::None) || !state.is_due() {",
+    from: "fires: |_, run, _| !matches!(run.trigger, Trigger::Manual | Trigger::None),",
+    to: "fires: |state, run, _| !matches!(run.trigger, Trigger::Manual | Trigger::None) && state.is_due(),",
     tests: ["process_rules"],
   },
   {
@@ -423,8 +423,8 @@ export const s4 = [
     id: "S4.7",
     what: "nothing is done about it",
     file: `${core}/compaction/emergency.rs`,
-    from: "results.push(summarise::run(io, held, Order::new(climb, rung), proposal).await?);",
-    to: "let _ = (proposal, Order::new(climb, rung));",
+    from: "results.push(summarise::run(io, held, (run, rung), proposal).await?);",
+    to: "let _ = (proposal, rung);",
     tests: ["factor3_rules"],
   },
 ];

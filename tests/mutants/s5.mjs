@@ -23,8 +23,8 @@ export const s5 = [
     id: "S5.1",
     what: "what does not fit is not refused",
     file: `${core}/compaction/ladder.rs`,
-    from: "let must_fit = climb.trigger != Trigger::Manual && climb.part != ClimbPart::Later;",
-    to: "let must_fit = climb.trigger == Trigger::Overflow;",
+    from: "let must_fit = run.trigger != Trigger::Manual && run.part != ClimbPart::Later;",
+    to: "let must_fit = run.trigger == Trigger::Overflow;",
     tests: ["checkpoint_rules"],
   },
   {

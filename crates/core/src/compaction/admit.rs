@@ -1,25 +1,35 @@
 //! Results that are too large to stand in a prompt even once (`S3.8`).
 
 use super::replace::{Move, Replacement, moves};
+use super::rung::{RungSpec, reduce};
 use crate::context::Placeholder;
 use crate::error::Result;
 use crate::log::State;
-use crate::policy::Trigger;
+use crate::policy::{Rung, Trigger};
 use crate::text;
 
-/// What would be stored and previewed: every result above `largeOutputTokens`. Run before the first prompt that it
-/// would stand in.
-pub(crate) fn propose(state: &State, trigger: Trigger) -> Result<Option<Vec<Move>>> {
-    if trigger == Trigger::None {
-        return Ok(None);
-    }
+/// Run before the first prompt that a result would stand in.
+pub(super) const RUNG: RungSpec = RungSpec {
+    rung: Rung::Admit,
+    fires: |_, run, _| run.trigger != Trigger::None,
+    waits: None,
+    apply: |io, held, run, done| Box::pin(reduce(io, held, (&RUNG, run), propose, done)),
+    least: |state, least| {
+        least.replace(state, propose(state)?);
+        Ok(())
+    },
+    idle: |_| Some("no tool result is too large for a prompt"),
+};
+
+/// What would be stored and previewed: every result above `largeOutputTokens`.
+fn propose(state: &State) -> Result<Vec<Move>> {
     let numbers = state.settings.numbers.layered;
     // The size of the message is known; only a large one is read.
     if !state.context.items().iter().any(|item| item.size.tokens > numbers.large_output_tokens) {
-        return Ok(None);
+        return Ok(Vec::new());
     }
     let estimator = state.settings.estimator;
-    let found = moves(state, usize::MAX, |item, place, (nth, text)| {
+    moves(state, usize::MAX, |item, place, (nth, text)| {
         let limit = numbers.large_output_tokens;
         if item.size.tokens <= limit || estimator.text(text) <= limit {
             return None;
@@ -30,6 +40,5 @@ pub(crate) fn propose(state: &State, trigger: Trigger) -> Result<Option<Vec<Move
             false => format!("Output too large, the rest is left out. Preview:\n{preview}..."),
         };
         Some(Replacement::new(state, place, nth, text, Placeholder::Preview, write))
-    })?;
-    Ok(Some(found).filter(|moves| !moves.is_empty()))
+    })
 }

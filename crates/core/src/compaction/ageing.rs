@@ -2,20 +2,20 @@
 //! bounded (`S5.17`). Each goes through the summariser once in a compaction; what fails stays as it was, and the next
 //! compaction tries again.
 
-use super::call::{CallCost, call};
+use super::ask::{Judged, SummaryJob};
+use super::call::CallCost;
 use super::frame::{Frame, knows, rules, text_of};
-use super::ladder::Climb;
-use super::reasoning;
 use super::redaction::{redact, without_secrets};
-use super::result::{Edit, RungPlan};
-use super::write::max_tokens;
+use super::result::Edit;
+use super::rung::{Climbed, Run, RungSpec};
+use super::{emergency, reasoning};
 use crate::checkpoint::Level;
 use crate::context::{CoveredRange, Item, Origin, Place, Splice, SummaryMeta};
-use crate::error::{Code, Error, Result};
+use crate::error::{Code, Result};
 use crate::keys::ids;
-use crate::log::{Cause, ContextChange, SessionGuard, State};
+use crate::log::{Cause, ContextChange, Job, SessionGuard, State};
 use crate::message::{Message, Part, Role};
-use crate::policy::{Rung, Summariser};
+use crate::policy::{Rung, Settings, Summariser};
 use crate::step::{self, Effect, Io, Notice, Purpose};
 use crate::summary::{self, PROMPT_VERSION, SummaryRequest};
 use crate::wire::Author;
@@ -71,41 +71,6 @@ fn run_of(state: &State, compressions: u64) -> Option<Range<usize>> {
     (count >= state.settings.numbers.checkpoint.merge_count).then_some(start..end)
 }
 
-/// What is due at the next compaction: which checkpoints for which level, and which become one.
-pub(super) fn due_next(state: &State) -> (Vec<(usize, Level)>, Option<Range<usize>>) {
-    let compressions = state.row.compressions + 1;
-    (aged(state, compressions), run_of(state, compressions))
-}
-
-/// What the rungs would do at the next compaction.
-pub(super) fn rehearse(state: &State, rung: Rung, summarises: bool) -> Option<RungPlan> {
-    let compressions = state.row.compressions + u64::from(summarises);
-    let tokens = |at: usize| state.context.items().get(at).map_or(0, |item| item.size.tokens);
-    let target = |level| state.settings.checkpoint_tokens(level);
-    let (places, levels): (Vec<usize>, Vec<Level>) = match rung {
-        Rung::Age => aged(state, compressions).into_iter().unzip(),
-        _ => (run_of(state, compressions)?.collect(), vec![Level::Compact]),
-    };
-    if places.is_empty() {
-        return None;
-    }
-    let before: usize = places.iter().map(|at| tokens(*at)).sum();
-    let after: usize = match rung {
-        Rung::Age => places.iter().zip(&levels).map(|(at, level)| target(*level).min(tokens(*at))).sum(),
-        _ => target(Level::Compact),
-    };
-    let asks = usize::from(state.settings.asks_a_model());
-    let items = places.iter().filter_map(|at| state.context.items().get(*at));
-    Some(RungPlan {
-        kind: rung.as_str(),
-        indices: items.flat_map(indices).collect(),
-        freed_tokens: before.saturating_sub(after),
-        llm_calls: asks * levels.len(),
-        input_tokens: asks * before,
-        output_tokens: asks * levels.iter().map(|level| max_tokens(target(*level))).sum::<usize>(),
-    })
-}
-
 fn covers(item: &Item) -> &[CoveredRange] {
     match &item.origin {
         Origin::Summary { covers, .. } => covers,
@@ -118,19 +83,41 @@ pub(super) fn indices(item: &Item) -> impl Iterator<Item = usize> {
     covers(item).iter().flat_map(|cover| cover.from..cover.to)
 }
 
+/// Behind a summary, or where the prompt does not fit.
+pub(super) const RUNG: RungSpec = RungSpec {
+    rung: Rung::Age,
+    fires,
+    waits: None,
+    apply: |io, held, run, done| {
+        Box::pin(async {
+            emergency::secure(io, held, run.trigger).await?;
+            let mut spent = CallCost::default();
+            let edits = age(io, held, run, &mut spent).await?;
+            done.add(held, edits, spent)?;
+            Ok(true)
+        })
+    },
+    least: |_, least| {
+        least.ages = true;
+        Ok(())
+    },
+    idle: |_| None,
+};
+
+/// True when old checkpoints are looked at.
+pub(super) fn fires(state: &State, _: &Run<'_>, done: &Climbed) -> bool {
+    done.result.as_ref().is_some_and(|result| result.summary.is_some())
+        || state.tokens() > state.settings.hard_limit
+}
+
 /// Makes old checkpoints shorter, one after the other.
-pub(super) async fn age(
-    io: &Io,
-    held: &mut SessionGuard,
-    climb: Climb<'_>,
-    spent: &mut CallCost,
-) -> Result<Vec<Edit>> {
+async fn age(io: &Io, held: &mut SessionGuard, run: &Run<'_>, spent: &mut CallCost) -> Result<Vec<Edit>> {
     let mut edits = Vec::new();
     let compressions = held.state().row.compressions;
     let waiting = aged(&held.state(), compressions);
     for (at, level) in waiting {
         // Each change takes the place of one item by one: the others stay where they are.
-        match overtaken(io, shorten(io, held, at..at + 1, level, climb, spent).await)? {
+        match overtaken(io, shorten(io, held, at..at + 1, level, run, spent).await)? {
             Some(edit) => edits.extend(edit),
             None => break,
         }
@@ -142,12 +129,12 @@ pub(super) async fn age(
 pub(super) async fn merge(
     io: &Io,
     held: &mut SessionGuard,
-    climb: Climb<'_>,
+    run: &Run<'_>,
     spent: &mut CallCost,
 ) -> Result<Option<Edit>> {
     let compressions = held.state().row.compressions;
     let Some(range) = run_of(&held.state(), compressions) else { return Ok(None) };
-    let merged = shorten(io, held, range, Level::Compact, climb, spent).await;
+    let merged = shorten(io, held, range, Level::Compact, run, spent).await;
     Ok(overtaken(io, merged)?.flatten())
 }
 
@@ -168,15 +155,57 @@ pub(super) async fn shorten(
     held: &mut SessionGuard,
     range: Range<usize>,
     level: Level,
-    climb: Climb<'_>,
+    run: &Run<'_>,
     spent: &mut CallCost,
 ) -> Result<Option<Edit>> {
     let items: Vec<Item> = held.context().items().get(range.clone()).unwrap_or_default().to_vec();
+    let count = items.iter().filter(|item| made_of(item).is_some()).count();
+    let rung = if count > 1 { Rung::Merge } else { Rung::Age };
+    let Some(item) = run.writer.checkpoint(io, held, &items, (rung, level), spent).await? else {
+        return Ok(None);
+    };
+    let before = items.iter().map(|item| item.size.tokens).sum::<usize>();
+    let now = item.size.tokens;
+    let is_shorter = now < before;
+    let (insert, freed) = match items.as_slice() {
+        _ if is_shorter => (item, before - now),
+        // Already as short as this level makes it: the text stays, and is not asked for again.
+        [old] => (relevelled(old, level), 0),
+        _ => return Ok(None),
+    };
+    let splice = Splice { at: range.start, remove: range.len(), insert: vec![insert] };
+    let (splices, of_reasoning) =
+        if is_shorter { reasoning::unbind(io, held, vec![splice]).await? } else { (vec![splice], 0) };
+    let freed = freed + of_reasoning;
+    let settings = held.settings();
+    let cause = Cause {
+        trigger: run.trigger.as_str().into(),
+        // Where the old text stays nobody has written anything.
+        prompt_version: is_shorter.then_some(PROMPT_VERSION),
+        model: settings.summariser_model().filter(|_| is_shorter).map(str::to_string),
+        ..Cause::of(&held.state(), rung.stored(), held.tokens_without(freed))
+    };
+    held.change(io, ContextChange::compaction(splices, cause)).await?;
+    if !is_shorter {
+        return Ok(None);
+    }
+    let detail = Some(format!("{count} to level {}", u8::from(level)));
+    let edit = Edit::named(rung.as_str(), items.iter().flat_map(indices).collect(), freed);
+    Ok(Some(run.writer.told(rung, Edit { detail, ..edit })))
+}
+
+/// The message of a shorter checkpoint in the place of those; nothing when the summariser fails.
+pub(super) async fn written(
+    io: &Io,
+    held: &mut SessionGuard,
+    items: &[Item],
+    level: Level,
+    spent: &mut CallCost,
+) -> Result<Option<Item>> {
     let mut texts = Vec::new();
     for item in items.iter().filter(|item| made_of(item).is_some()) {
         texts.push(redact(io, held, text_of(held, item, true)?).await?);
     }
-    let rung = if texts.len() > 1 { Rung::Merge } else { Rung::Age };
     let text = match ask(io, held, &texts, level, spent).await {
         Ok(text) => {
             let covers: Vec<CoveredRange> = items.iter().flat_map(covers).cloned().collect();
@@ -194,39 +223,30 @@ pub(super) async fn shorten(
         }
     };
     let now = io.now().await?;
-    let item = joined(io, held, &items, &text, level, now).await?;
-    let before = items.iter().map(|item| item.size.tokens).sum::<usize>();
-    let now = item.size.tokens;
-    let is_shorter = now < before;
-    let (insert, freed) = match items.as_slice() {
-        _ if is_shorter => (item, before - now),
-        // Already as short as this level makes it: the text stays, and is not asked for again.
-        [old] => (relevelled(old, level), 0),
-        _ => return Ok(None),
+    joined(io, held, items, &text, level, now).await.map(Some)
+}
+
+/// The same where nobody writes: what is quoted, and a text of `target` tokens, or as short as it is. Also the tokens of the
+/// texts as they are.
+pub(super) fn shorter_item(items: &[Item], level: Level, target: usize) -> (Option<Item>, usize) {
+    let own = |item: &Item| match made_of(item) {
+        Some(made) if made.text_tokens > 0 => made.text_tokens,
+        _ => item.size.tokens,
     };
-    let splice = Splice { at: range.start, remove: range.len(), insert: vec![insert] };
-    let (splices, of_reasoning) =
-        if is_shorter { reasoning::unbind(io, held, vec![splice]).await? } else { (vec![splice], 0) };
-    let freed = freed + of_reasoning;
-    let settings = held.settings();
-    let cause = Cause {
-        trigger: climb.trigger.as_str().into(),
-        // Where the old text stays nobody has written anything.
-        prompt_version: is_shorter.then_some(PROMPT_VERSION),
-        model: settings.summariser_model().filter(|_| is_shorter).map(str::to_string),
-        ..Cause::of(&held.state(), rung.stored(), held.tokens_without(freed))
-    };
-    held.change(io, ContextChange::compaction(splices, cause)).await?;
-    if !is_shorter {
-        return Ok(None);
+    let own: usize = items.iter().filter(|item| made_of(item).is_some()).map(own).sum();
+    let tokens = items.iter().map(|item| item.size.tokens).sum::<usize>() - own.saturating_sub(target);
+    let all: Vec<CoveredRange> = items.iter().flat_map(covers).cloned().collect();
+    let quoted: Vec<Place> = items.iter().flat_map(|item| item.origin.quotes()).copied().collect();
+    let mut newest = items.iter().rfind(|item| made_of(item).is_some()).map(|item| relevelled(item, level));
+    if let Some(item) = &mut newest {
+        item.size.tokens = tokens;
+        if let Origin::Summary { covers, quotes, made, .. } = &mut item.origin {
+            (*covers, *quotes) = (all, quoted);
+            let old = made.as_deref().cloned().unwrap_or_default();
+            *made = Some(Rc::new(SummaryMeta { text_tokens: own.min(target), ..old }));
+        }
     }
-    let detail = Some(format!("{} to level {}", texts.len(), u8::from(level)));
-    Ok(Some(Edit {
-        indices: items.iter().flat_map(indices).collect(),
-        freed_tokens: freed,
-        detail,
-        ..Edit::of(rung)
-    }))
+    (newest, own)
 }
 
 fn relevelled(item: &Item, level: Level) -> Item {
@@ -296,16 +316,50 @@ async fn ask(
     }
     let request = Rc::new(summary::again(texts, level, range, settings.summary_model.clone()));
     let purpose = if texts.len() > 1 { Purpose::Checkpoints } else { Purpose::Age };
-    spent.calls += 1;
-    held.release();
-    let answer = call(io, &settings, &request, 1, purpose).await;
-    held.acquire()?;
-    let (text, usage) = answer.map_err(|attempt| attempt.error)?;
-    if let Some(usage) = usage {
-        *spent.usage.get_or_insert_default() += usage;
+    super::ask::ask(io, &settings, &Job::default(), &mut ShorterCheckpoint { held, request, purpose }, spent)
+        .await
+}
+
+/// Asking for a shorter checkpoint.
+struct ShorterCheckpoint<'a> {
+    held: &'a mut SessionGuard,
+    request: Rc<SummaryRequest>,
+    purpose: Purpose,
+}
+
+impl SummaryJob for ShorterCheckpoint<'_> {
+    type Written = String;
+    const REFUSED: &'static str = "";
+
+    fn purpose(&self) -> Purpose {
+        self.purpose
     }
-    // Sentences of the old text may stand in the new one: whether it is shorter is what counts.
-    let alone = SummaryRequest { messages: Vec::new(), ..SummaryRequest::clone(&request) };
-    summary::check(&text, &alone, usize::MAX, settings.estimator)
-        .map_err(|rejection| Error::new(Code::SummaryRejected, rejection.reason))
+
+    // The next compaction tries again.
+    fn attempts(&self, _: &Settings) -> u32 {
+        1
+    }
+
+    async fn question(&mut self) -> Result<Rc<SummaryRequest>> {
+        Ok(Rc::clone(&self.request))
+    }
+
+    async fn request(&mut self, _: u32, _: Option<&str>) -> Result<Rc<SummaryRequest>> {
+        self.question().await
+    }
+
+    async fn accept(&mut self, answer: &str) -> Result<Judged<String>> {
+        // Sentences of the old text may stand in the new one: whether it is shorter is what counts.
+        let alone = SummaryRequest { messages: Vec::new(), ..SummaryRequest::clone(&self.request) };
+        let checked = summary::check(answer, &alone, usize::MAX, self.held.settings().estimator);
+        Ok(checked.map_or_else(|rejection| Judged::Bad(rejection.reason), Judged::Good))
+    }
+
+    fn release(&mut self) {
+        self.held.release();
+    }
+
+    fn acquire(&mut self) -> Result<()> {
+        self.held.acquire()
+    }
 }

@@ -1,29 +1,187 @@
-//! Asking for shorter texts, some at a time (`S2.12`), with what is asked for led by what was answered (`S2.11`).
+//! Asking until an answer is acceptable: one at a time or some (`S2.12`), and for shorter results with what is asked for led
+//! by what was answered (`S2.11`).
 
-use super::call::{call, question_of};
-use super::ladder::Climb;
+use super::call::{CallCost, call, question_of};
 use super::redaction::without_secrets;
 use crate::error::{Code, Error, Result};
 use crate::log::{Job, SessionGuard};
 use crate::policy::{Settings, Summariser};
-use crate::step::{Effect, Io, LogLevel, Progress, Purpose, ReportedUsage, Stage, Work, all};
-use crate::summary;
+use crate::step::{Effect, Io, LogLevel, Progress, Purpose, Stage, Work, all};
 use crate::summary::result::{Shorten, ToolPurpose, shorten};
+use crate::summary::{self, SummaryRequest};
 use std::cell::Cell;
 use std::rc::Rc;
+
+/// A text that a model is to write, until one is acceptable.
+pub(super) trait SummaryJob {
+    /// What an answer is once it is accepted.
+    type Written;
+
+    /// What is said before the reason why an answer is none.
+    const REFUSED: &'static str;
+
+    /// What the calls are for.
+    fn purpose(&self) -> Purpose;
+
+    /// How often it is asked for.
+    fn attempts(&self, settings: &Settings) -> u32 {
+        settings.numbers.retry_count
+    }
+
+    /// What is asked, whatever was answered so far: an answer that was paid for before is known by it.
+    async fn question(&mut self) -> Result<Rc<SummaryRequest>>;
+
+    /// What this attempt asks; `refused` is why the answer before was none.
+    async fn request(&mut self, attempt: u32, refused: Option<&str>) -> Result<Rc<SummaryRequest>>;
+
+    /// What an answer is worth.
+    async fn accept(&mut self, answer: &str) -> Result<Judged<Self::Written>>;
+
+    /// The request did not fit the model's window: true when the next one is shorter.
+    fn is_cut(&mut self) -> bool {
+        false
+    }
+
+    /// The line about an attempt of so many that failed.
+    fn failed(_attempt: u32, _of: u32, _why: &Error) -> Option<String> {
+        None
+    }
+
+    /// There is no text.
+    fn gave_up(&self, _io: &Io, _why: &Error) {}
+
+    /// Other calls on the session may run: a model works.
+    fn release(&mut self) {}
+
+    /// The session is held again.
+    ///
+    /// Errors: as [`SessionGuard::acquire`].
+    fn acquire(&mut self) -> Result<()> {
+        Ok(())
+    }
+}
+
+/// What an answer is worth.
+pub(super) enum Judged<T> {
+    /// It is taken.
+    Good(T),
+    /// It is taken where there is no better one; why it is asked for once more.
+    Lacking(T, String),
+    /// Why it is none.
+    Bad(String),
+}
+
+/// Asks until an answer is acceptable or the attempts are used up. What was answered before a crash is taken from `stored`.
+pub(super) async fn ask<J: SummaryJob>(
+    io: &Io,
+    settings: &Settings,
+    stored: &Job,
+    job: &mut J,
+    spent: &mut CallCost,
+) -> Result<J::Written> {
+    let request = job.question().await?;
+    let question = question_of(settings, &request, job.purpose())?;
+    if let Some(text) = stored.take(io, &question)
+        && let Judged::Good(written) | Judged::Lacking(written, _) = job.accept(&text).await?
+    {
+        return Ok(written);
+    }
+    let of = job.attempts(settings);
+    let mut last = Error::new(Code::SummaryFailed, "no attempt was made");
+    let (mut refused, mut lacking): (Option<String>, _) = (None, None);
+    for attempt in 1..=of {
+        let request = job.request(attempt, refused.as_deref()).await?;
+        spent.calls += 1;
+        job.release();
+        let answer = call(io, settings, &request, attempt, job.purpose()).await;
+        job.acquire()?;
+        let mut wait = settings.numbers.retry_wait_ms * u64::from(attempt);
+        match answer {
+            Ok((text, usage)) => {
+                spent.add(CallCost { calls: 0, usage });
+                let reason = match job.accept(&text).await? {
+                    Judged::Lacking(written, reason) if lacking.is_none() && attempt < of => {
+                        (lacking, wait) = (Some(written), 0);
+                        reason
+                    }
+                    Judged::Good(written) | Judged::Lacking(written, _) => {
+                        stored.keep(io, &question, &text).await;
+                        return Ok(written);
+                    }
+                    Judged::Bad(reason) => reason,
+                };
+                last = Error::new(Code::SummaryRejected, format!("{}{reason}", J::REFUSED));
+                refused = Some(reason);
+            }
+            Err(failure) if failure.aborted => return Err(failure.error),
+            Err(failure) => {
+                wait = wait.max(failure.retry_after_ms.unwrap_or(0));
+                last = failure.error;
+                if (failure.overflow && !job.is_cut()) || !failure.retryable {
+                    break;
+                }
+            }
+        }
+        if let Some(line) = J::failed(attempt, of, &last) {
+            io.log(LogLevel::Warn, line);
+        }
+        if attempt < of {
+            job.release();
+            let slept = io.sleep(wait).await;
+            job.acquire()?;
+            slept.map_err(|failure| failure.into_error(Code::Aborted))?;
+        }
+    }
+    lacking.ok_or(last)
+}
+
+/// The limit of a request in the place of one that did not fit.
+pub(super) fn shorter(limit: usize) -> usize {
+    limit / 5 * 3
+}
+
+/// Asks for several texts, some at a time, in order; the session is free for appends meanwhile. `done` is called for each.
+pub(super) async fn ask_each<J: SummaryJob<Written = String>>(
+    io: &Io,
+    held: &mut SessionGuard,
+    stored: &Job,
+    (jobs, done): (&mut [J], &dyn Fn()),
+    spent: &mut CallCost,
+) -> Result<Vec<Result<String>>> {
+    let settings = held.settings();
+    let mut work: Vec<Work<'_, (Result<String>, CallCost)>> = Vec::with_capacity(jobs.len());
+    for job in jobs {
+        work.push(Box::pin(async {
+            let mut cost = CallCost::default();
+            let answer = ask(io, &settings, stored, job, &mut cost).await;
+            if let Err(error) = &answer {
+                job.gave_up(io, error);
+            }
+            done();
+            (answer, cost)
+        }));
+    }
+    held.release();
+    let answers = all(work, settings.concurrency).await;
+    held.acquire()?;
+    let mut texts = Vec::with_capacity(answers.len());
+    for (answer, cost) in answers {
+        spent.add(cost);
+        texts.push(answer.map(|text| without_secrets(held, text)));
+    }
+    Ok(texts)
+}
 
 /// Shorter answers say nothing.
 const LEAST_CHARS: usize = 1;
 /// However long the answers are, no less than this share of the target is asked for.
 const LEAST_SHARE: f64 = 0.5;
 
-/// What the calls cost.
+/// What compressing results took.
 #[derive(Debug, Default, Clone)]
 pub(crate) struct Spent {
-    /// Calls.
-    pub(crate) calls: u32,
-    /// What the summariser reported.
-    pub(crate) usage: Option<ReportedUsage>,
+    /// The calls.
+    pub(crate) cost: CallCost,
     /// Why the last text was not shortened that could not be.
     pub(crate) failed: Option<Error>,
     /// How the answers kept to what was asked for.
@@ -68,7 +226,7 @@ pub(super) struct Ask<'a> {
 
 impl Ask<'_> {
     /// Characters that it is shortened to.
-    fn target(&self) -> usize {
+    pub(super) fn target(&self) -> usize {
         (self.text.chars().count() as f64 * self.ratio) as usize
     }
 
@@ -78,21 +236,73 @@ impl Ask<'_> {
     }
 }
 
-/// Shortens texts, some at a time, in order; the session is free for appends meanwhile. A rehearsal pretends that every
-/// answer is as long as it was asked for.
-pub(super) async fn ask_all(
+/// Asking for one text, with what the answers to the others were like.
+struct ShorterResult<'a> {
+    ask: Ask<'a>,
+    settings: &'a Settings,
+    pace: &'a Cell<Pace>,
+    /// Characters that the last request asked for.
+    asked: Option<usize>,
+}
+
+impl ShorterResult<'_> {
+    fn to(&self, target_chars: usize) -> Result<Rc<SummaryRequest>> {
+        let what = self.ask.shorten(target_chars, self.settings);
+        Ok(Rc::new(shorten(self.ask.purpose, &what, self.settings.estimator)))
+    }
+}
+
+impl SummaryJob for ShorterResult<'_> {
+    type Written = String;
+    const REFUSED: &'static str = "";
+
+    fn purpose(&self) -> Purpose {
+        self.ask.kind
+    }
+
+    // How much shorter it is asked for depends on what was answered elsewhere, and is no part of the question.
+    async fn question(&mut self) -> Result<Rc<SummaryRequest>> {
+        self.to(self.ask.target())
+    }
+
+    async fn request(&mut self, _: u32, _: Option<&str>) -> Result<Rc<SummaryRequest>> {
+        // Asked for as late as can be: what the answers so far were like is known then.
+        let share = if self.settings.numbers.react.strategies { self.pace.get().share() } else { 1.0 };
+        let target = (self.ask.target() as f64 * share) as usize;
+        self.asked = Some(target);
+        self.to(target)
+    }
+
+    async fn accept(&mut self, answer: &str) -> Result<Judged<String>> {
+        let shown = self.ask.text;
+        // What it is shown may hold what only looks like a reference: that much it may repeat.
+        let text = summary::guarded(answer.trim(), &|reference| shown.contains(reference));
+        let chars = text.chars().count();
+        if let Some(asked) = self.asked {
+            self.pace.set(self.pace.get().after(asked, chars));
+        }
+        Ok(match summary::goes_on(&text, |call| shown.contains(call)) {
+            Some(reason) => Judged::Bad(reason),
+            None if (LEAST_CHARS..shown.chars().count()).contains(&chars) => Judged::Good(text),
+            None => Judged::Bad("the compressed result was empty, or not shorter than the original".into()),
+        })
+    }
+
+    fn gave_up(&self, io: &Io, why: &Error) {
+        io.log(LogLevel::Warn, format!("A tool result could not be compressed: {why}"));
+    }
+}
+
+/// Shortens texts.
+pub(super) async fn shorten_each(
     io: &Io,
     held: &mut SessionGuard,
     asks: Vec<Ask<'_>>,
-    (climb, job): (Climb<'_>, &Job),
+    stored: &Job,
     spent: &mut Spent,
-) -> Result<Vec<Result<String, Error>>> {
+) -> Result<Vec<Result<String>>> {
     let settings = held.settings();
     let total = asks.len();
-    if climb.rehearse {
-        spent.calls += total as u32;
-        return Ok(asks.iter().map(|ask| Ok("x".repeat(ask.target().max(1)))).collect());
-    }
     if total == 0 {
         return Ok(Vec::new());
     }
@@ -110,94 +320,17 @@ pub(super) async fn ask_all(
         current_tokens: tokens,
     }));
     let pace = Cell::new(spent.pace);
-    let mut work: Vec<Work<'_, (Result<String, Error>, Spent)>> = Vec::with_capacity(total);
-    for ask in &asks {
-        work.push(Box::pin(attempts(io, (&settings, job), ask, &pace)));
-    }
-    held.release();
-    let answers = all(work, settings.concurrency).await;
-    held.acquire()?;
+    let job = |ask| ShorterResult { ask, settings: &settings, pace: &pace, asked: None };
+    let mut jobs: Vec<ShorterResult<'_>> = asks.into_iter().map(job).collect();
+    let answers = ask_each(io, held, stored, (&mut jobs, &|| ()), &mut spent.cost).await?;
     spent.pace = pace.get();
-    let mut texts = Vec::with_capacity(total);
-    for (answer, cost) in answers {
-        spent.calls += cost.calls;
-        if let Some(usage) = cost.usage {
-            *spent.usage.get_or_insert_default() += usage;
-        }
-        match answer {
-            Err(error) if matches!(error.code, Code::Aborted | Code::Closed) => return Err(error),
-            answer => {
-                if let Err(error) = &answer {
-                    spent.failed = Some(error.clone());
-                }
-                texts.push(answer.map(|text| without_secrets(held, text)));
+    for answer in &answers {
+        if let Err(error) = answer {
+            if matches!(error.code, Code::Aborted | Code::Closed) {
+                return Err(error.clone());
             }
+            spent.failed = Some(error.clone());
         }
     }
-    Ok(texts)
-}
-
-/// Asks until an answer is shorter than its text, or the attempts are used up.
-async fn attempts(
-    io: &Io,
-    (settings, job): (&Settings, &Job),
-    ask: &Ask<'_>,
-    pace: &Cell<Pace>,
-) -> (Result<String, Error>, Spent) {
-    let mut spent = Spent::default();
-    let numbers = settings.numbers;
-    let most = ask.text.chars().count();
-    let mut last = Error::new(Code::SummaryFailed, "no attempt was made");
-    // How much shorter it is asked for depends on what was answered elsewhere, and is no part of the question.
-    let whole = shorten(ask.purpose, &ask.shorten(ask.target(), settings), settings.estimator);
-    let question = match question_of(settings, &whole, ask.kind) {
-        Ok(question) => question,
-        Err(error) => return (Err(error), spent),
-    };
-    if let Some(text) = job.take(io, &question) {
-        return (Ok(text), spent);
-    }
-    for attempt in 1..=numbers.retry_count {
-        // Asked for as late as can be: what the answers so far were like is known then.
-        let share = if numbers.react.strategies { pace.get().share() } else { 1.0 };
-        let target_chars = (ask.target() as f64 * share) as usize;
-        let what = ask.shorten(target_chars, settings);
-        let request = Rc::new(shorten(ask.purpose, &what, settings.estimator));
-        spent.calls += 1;
-        let mut wait = numbers.retry_wait_ms * u64::from(attempt);
-        match call(io, settings, &request, attempt, ask.kind).await {
-            Ok((text, usage)) => {
-                if let Some(usage) = usage {
-                    *spent.usage.get_or_insert_default() += usage;
-                }
-                // What it is shown may hold what only looks like a reference: that much it may repeat.
-                let text = summary::guarded(text.trim(), &|reference| ask.text.contains(reference));
-                let chars = text.chars().count();
-                pace.set(pace.get().after(target_chars, chars));
-                let refused = match summary::goes_on(&text, |call| ask.text.contains(call)) {
-                    None if (LEAST_CHARS..most).contains(&chars) => {
-                        job.keep(io, &question, &text).await;
-                        return (Ok(text), spent);
-                    }
-                    Some(reason) => reason,
-                    None => "the compressed result was empty, or not shorter than the original".into(),
-                };
-                last = Error::new(Code::SummaryRejected, refused);
-            }
-            Err(failure) => {
-                last = failure.error;
-                if failure.aborted || !failure.retryable || failure.overflow {
-                    break;
-                }
-                wait = wait.max(failure.retry_after_ms.unwrap_or(0));
-            }
-        }
-        if attempt < numbers.retry_count
-            && let Err(failure) = io.sleep(wait).await
-        {
-            return (Err(failure.into_error(Code::Aborted)), spent);
-        }
-    }
-    io.log(LogLevel::Warn, format!("A tool result could not be compressed: {last}"));
-    (Err(last), spent)
+    Ok(answers)
 }

@@ -10,11 +10,11 @@ use std::rc::Rc;
 
 /// What calls for summaries cost.
 #[derive(Debug, Default, Clone, Copy)]
-pub(super) struct CallCost {
+pub(crate) struct CallCost {
     /// Calls.
-    pub(super) calls: u32,
+    pub(crate) calls: u32,
     /// What the summariser reported.
-    pub(super) usage: Option<ReportedUsage>,
+    pub(crate) usage: Option<ReportedUsage>,
 }
 
 impl CallCost {
@@ -24,6 +24,23 @@ impl CallCost {
         if let Some(usage) = other.usage {
             *self.usage.get_or_insert_default() += usage;
         }
+    }
+}
+
+/// What calls would take: how many there are, and the tokens of their prompts and answers.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct CallTally {
+    pub(super) count: usize,
+    pub(super) input: usize,
+    pub(super) output: usize,
+}
+
+impl CallTally {
+    /// Adds what other calls would take.
+    pub(super) fn add(&mut self, other: CallTally) {
+        self.count += other.count;
+        self.input += other.input;
+        self.output += other.output;
     }
 }
 

@@ -4,9 +4,9 @@
 
 use super::ageing::{self, overtaken, shorten};
 use super::call::CallCost;
-use super::ladder::Climb;
-use super::result::{Edit, RungPlan};
-use super::write::max_tokens;
+use super::emergency;
+use super::result::Edit;
+use super::rung::{Run, RungSpec};
 use crate::checkpoint::{Level, checkpoint_budget};
 use crate::context::Origin;
 use crate::error::{Code, Result};
@@ -94,13 +94,31 @@ fn next(standing: &[Standing], budget: usize, target: impl Fn(Level) -> usize) -
     first.or_else(|| is_long(newest).then(|| aged(newest)))
 }
 
+/// Behind a summary, or where the prompt does not fit: several old checkpoints become one, and all are brought within their
+/// budget.
+pub(super) const RUNG: RungSpec = RungSpec {
+    rung: Rung::Merge,
+    fires: ageing::fires,
+    waits: None,
+    apply: |io, held, run, done| {
+        Box::pin(async {
+            emergency::secure(io, held, run.trigger).await?;
+            let mut spent = CallCost::default();
+            let mut edits: Vec<Edit> = ageing::merge(io, held, run, &mut spent).await?.into_iter().collect();
+            edits.extend(enforce(io, held, run, &mut spent).await?);
+            done.add(held, edits, spent)?;
+            Ok(true)
+        })
+    },
+    least: |_, least| {
+        least.ages = true;
+        Ok(())
+    },
+    idle: |_| None,
+};
+
 /// Brings the checkpoints within their budget, or as near to it as the summariser gets them.
-pub(super) async fn enforce(
-    io: &Io,
-    held: &mut SessionGuard,
-    climb: Climb<'_>,
-    spent: &mut CallCost,
-) -> Result<Vec<Edit>> {
+async fn enforce(io: &Io, held: &mut SessionGuard, run: &Run<'_>, spent: &mut CallCost) -> Result<Vec<Edit>> {
     let mut edits = Vec::new();
     loop {
         let next = {
@@ -110,7 +128,7 @@ pub(super) async fn enforce(
         };
         let Some(BudgetStep { range, level }) = next else { break };
         let (at, count) = (range.start, range.len());
-        match overtaken(io, shorten(io, held, range, level, climb, spent).await)? {
+        match overtaken(io, shorten(io, held, range, level, run, spent).await)? {
             Some(Some(edit)) => edits.push(edit),
             // It is as short as the level makes it, which is noted: what is longer may still become shorter.
             Some(None) if count == 1 && is_of(&held.state(), at, level) => {}
@@ -141,55 +159,6 @@ fn warn(io: &Io, state: &State) {
     );
     io.log(step::LogLevel::Warn, message.clone());
     io.tell(Effect::Notify(Notice::Warning { code: Code::ContextOverflow, message }));
-}
-
-/// What would be done at the next compaction, whose checkpoint is of `level`: each step as if its target were met.
-pub(super) fn rehearse(state: &State, level: Level) -> Vec<RungPlan> {
-    let target = |level| state.settings.checkpoint_tokens(level);
-    let mut left = standing(state);
-    let (aged, merged) = ageing::due_next(state);
-    for one in &mut left {
-        if let Some((_, level)) = aged.iter().find(|(at, _)| *at == one.at) {
-            (one.tokens, one.level) = (one.tokens.min(target(*level)), Some(*level));
-        }
-    }
-    if let Some(range) = merged {
-        join(&mut left, &range, Level::Compact, target(Level::Compact));
-    }
-    // The new one stands behind the others.
-    let at = left.last().map_or(state.context.head(), |last| last.at + 1);
-    let run = left.last().map_or(0, |last| last.run);
-    left.push(Standing { at, tokens: target(level), level: Some(level), run });
-    let mut plans = Vec::new();
-    while let Some(BudgetStep { range, level }) = next(&left, budget(state), target) {
-        let (count, before) = (left.len(), total(&left));
-        let touched = left.iter().filter(|one| range.contains(&one.at)).map(|one| one.tokens);
-        let input: usize = touched.sum();
-        join(&mut left, &range, level, target(level));
-        let rung = if left.len() < count { Rung::Merge } else { Rung::Age };
-        let items = state.context.items().get(range).unwrap_or_default();
-        let calls = usize::from(state.settings.asks_a_model());
-        plans.push(RungPlan {
-            kind: rung.as_str(),
-            indices: items.iter().flat_map(ageing::indices).collect(),
-            freed_tokens: before.saturating_sub(total(&left)),
-            llm_calls: calls,
-            input_tokens: calls * input,
-            output_tokens: calls * max_tokens(target(level)),
-        });
-    }
-    plans
-}
-
-/// Those in `range` as one of `level`, of `tokens` tokens at most, where the last of them stands.
-fn join(standing: &mut Vec<Standing>, range: &Range<usize>, level: Level, tokens: usize) {
-    let of = |one: &&Standing| range.contains(&one.at);
-    let sum: usize = standing.iter().filter(of).map(|one| one.tokens).sum();
-    let last = standing.iter().filter(of).map(|one| one.at).max();
-    standing.retain(|one| !range.contains(&one.at) || Some(one.at) == last);
-    for one in standing.iter_mut().filter(|one| Some(one.at) == last) {
-        (one.tokens, one.level) = (sum.min(tokens), Some(level));
-    }
 }
 
 #[cfg(test)]

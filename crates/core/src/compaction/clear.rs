@@ -3,35 +3,44 @@
 
 use super::calls::{Answered, answered};
 use super::replace::{Move, Replacement, input_moves, moves};
+use super::rung::{MOVES_LATER, RungSpec, reduce};
 use crate::context::Placeholder;
 use crate::error::Result;
 use crate::log::State;
 use crate::message::Role;
 use crate::order;
 use crate::policy::cost::{Rates, calls_expected, clearing_saves, fetched_again};
-use crate::policy::{LayeredNumbers, Trigger};
+use crate::policy::{LayeredNumbers, Rung, Trigger};
 use std::collections::HashSet;
 
 /// What stands where a cleared result was.
 const CLEARED: &str = "[Output compacted - re-read if needed]";
 
+/// Every turn, whatever the size of the context, or when it pays; a manual compaction summarises only.
+pub(super) const RUNG: RungSpec = RungSpec {
+    rung: Rung::Clear,
+    fires: |state, run, _| !matches!(run.trigger, Trigger::Manual | Trigger::None) && may_clear(state),
+    waits: None,
+    apply: |io, held, run, done| Box::pin(reduce(io, held, (&RUNG, run), propose, done)),
+    least: |state, least| {
+        least.replace(state, most(state)?);
+        Ok(())
+    },
+    idle: |trigger| match trigger {
+        Trigger::Manual => Some(MOVES_LATER),
+        _ => Some("no old tool result is left to clear"),
+    },
+};
+
 /// What would be cleared: of the results of the compactable tools all but the newest `keepRecent`, when they are larger
-/// than `clearMinTokens`. Every turn, whatever the size of the context, or when it pays; a manual compaction summarises
-/// only.
-pub(crate) fn propose(state: &State, trigger: Trigger) -> Result<Option<Vec<Move>>> {
-    if matches!(trigger, Trigger::Manual | Trigger::None) {
-        return Ok(None);
-    }
-    if !may_clear(state) {
-        return Ok(None);
-    }
+/// than `clearMinTokens`.
+fn propose(state: &State) -> Result<Vec<Move>> {
     let found = most(state)?;
-    let pays = if state.settings.numbers.layered.every_turn { found } else { what_pays(state, found) };
-    Ok(Some(pays).filter(|moves| !moves.is_empty()))
+    Ok(if state.settings.numbers.layered.every_turn { found } else { what_pays(state, found) })
 }
 
 /// What it may ever clear.
-pub(crate) fn most(state: &State) -> Result<Vec<Move>> {
+fn most(state: &State) -> Result<Vec<Move>> {
     let numbers = state.settings.numbers.layered;
     let old = old_results(state)?;
     if old.is_empty() {

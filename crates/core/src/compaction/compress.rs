@@ -1,11 +1,11 @@
 //! Tool results made shorter one by one (`S2.1` to `S2.6`). Thoughts, calls and the number of messages stay as they are.
 //! Sizes of results are characters.
 
-use super::ask::{Ask, Spent, ask_all};
-use super::ladder::Climb;
-use super::redaction::{redact, without_secrets};
+use super::ask::{Ask, Spent};
+use super::redaction::redact;
 use super::replace::{self, Move, Replacement};
 use super::result::Edit;
+use super::rung::{Climbed, Run, RungSpec};
 use super::strategy::{Known, Strategy};
 use crate::context::{Place, Placeholder};
 use crate::error::{Code, Error, Result};
@@ -127,7 +127,7 @@ pub(crate) fn load(state: &State) -> Result<Load> {
 
 /// The results that the rung may ever shorten, each with nothing in its place: how much of one a model leaves is not to be
 /// foreseen.
-pub(super) fn most(state: &State) -> Result<Vec<Move>> {
+fn most(state: &State) -> Result<Vec<Move>> {
     let numbers = state.settings.numbers.react;
     let is_long = |chars: usize| {
         (numbers.single_enabled && chars > numbers.single_result_threshold)
@@ -139,15 +139,23 @@ pub(super) fn most(state: &State) -> Result<Vec<Move>> {
     })
 }
 
+/// Looked at every time.
+pub(super) const RUNG: RungSpec = RungSpec {
+    rung: Rung::Compress,
+    fires: |_, _, _| true,
+    waits: None,
+    apply: |io, held, run, done| Box::pin(apply(io, held, run, done)),
+    least: |state, least| {
+        least.replace(state, most(state)?);
+        Ok(())
+    },
+    idle: |_| Some("no tool result is left to compress"),
+};
+
 /// Makes large results shorter: each that is too large for any prompt (layer 1), and all of some size when the whole is
-/// too large (layer 2). Returns what was done, layer by layer.
-pub(crate) async fn run(
-    io: &Io,
-    held: &mut SessionGuard,
-    climb: Climb<'_>,
-    spent: &mut Spent,
-) -> Result<Vec<Edit>> {
-    let mut edits = Vec::new();
+/// too large (layer 2).
+async fn apply(io: &Io, held: &mut SessionGuard, run: &Run<'_>, done: &mut Climbed) -> Result<bool> {
+    let before = done.edits.len();
     let numbers = held.settings().numbers.react;
     if numbers.single_enabled {
         let (_, found) = survey(&held.state())?;
@@ -158,21 +166,21 @@ pub(crate) async fn run(
             let strategy = Strategy::of(&held.state(), &large)?;
             let mut shown = Vec::with_capacity(large.len());
             for found in &large {
-                shown.push(Shown::of(io, held, found, climb).await?);
+                shown.push(Shown::of(io, held, found).await?);
             }
             let each = large.iter().zip(&shown);
             let known: Vec<Option<Known>> = each
                 .map(|(found, shown)| strategy.without_model(found, &shown.text, numbers.chunk_ratio))
                 .collect();
-            let Some(job) = begin(io, held, &known, climb).await? else { return Ok(edits) };
+            let Some(job) = begin(io, held, &known, run.trigger).await? else { return Ok(false) };
             for ((found, shown), known) in large.iter().zip(shown).zip(known) {
                 let text = match known {
-                    Some(known) => shaped(io, found, known, climb),
-                    None => streamed(io, held, shown, (climb, &job), spent).await?,
+                    Some(known) => shaped(io, found, known),
+                    None => streamed(io, held, shown, (run, &job), &mut done.spent).await?,
                 };
                 texts.push(Some(text));
             }
-            edits.push(commit(io, held, &large, texts, (climb, &job)).await?);
+            done.edits.push(commit(io, held, &large, texts, (run, &job)).await?);
         }
     }
     let (chars, found) = survey(&held.state())?;
@@ -180,13 +188,14 @@ pub(crate) async fn run(
     let Load { size: total, threshold, .. } = load;
     let too_large = numbers.global_enabled && total > threshold
         || held.tokens() > held.settings().hard_limit
-        || climb.trigger != Trigger::Auto;
+        || run.trigger != Trigger::Auto;
     if too_large {
-        edits.extend(global(io, held, load, found, climb, spent).await?);
+        let edit = global(io, held, load, found, run, &mut done.spent).await?;
+        done.edits.extend(edit);
         let Load { size: total, limit, unit, .. } = self::load(&held.state())?;
         // Whether the window is passed is seen in the end, as in every preset.
         let is_given = numbers.model_context_limit.is_some();
-        if is_given && climb.trigger == Trigger::Auto && total > limit && !climb.rehearse {
+        if is_given && run.trigger == Trigger::Auto && total > limit {
             return Err(Error::new(
                 Code::ContextOverflow,
                 format!(
@@ -197,7 +206,7 @@ pub(crate) async fn run(
             ));
         }
     }
-    Ok(edits)
+    Ok(done.edits.len() > before)
 }
 
 /// The second layer: every result of some size, one call each.
@@ -206,7 +215,7 @@ async fn global(
     held: &mut SessionGuard,
     load: Load,
     found: Vec<Found>,
-    climb: Climb<'_>,
+    run: &Run<'_>,
     spent: &mut Spent,
 ) -> Result<Option<Edit>> {
     let Load { size: total, threshold, unit, .. } = load;
@@ -217,12 +226,7 @@ async fn global(
     if found.is_empty() {
         return Ok(None);
     }
-    let say = |level, line: String| {
-        if !climb.rehearse {
-            io.log(level, line);
-        }
-    };
-    say(
+    io.log(
         LogLevel::Warn,
         format!("Context size {total} exceeds threshold {threshold}, triggering global compression..."),
     );
@@ -230,7 +234,7 @@ async fn global(
     let ratios: Vec<f64> = (0..found.len()).map(|nth| strategy.ratio(nth, numbers.global_ratio)).collect();
     let mut shown = Vec::with_capacity(found.len());
     for found in &found {
-        shown.push(Shown::of(io, held, found, climb).await?);
+        shown.push(Shown::of(io, held, found).await?);
     }
     let each = found.iter().zip(&shown).zip(&ratios);
     let known: Vec<Option<Known>> =
@@ -243,8 +247,8 @@ async fn global(
         ratio: *ratio,
         kind: Purpose::Result,
     });
-    let Some(job) = begin(io, held, &known, climb).await? else { return Ok(None) };
-    let mut answers = ask_all(io, held, asks.collect(), (climb, &job), spent).await?.into_iter();
+    let Some(job) = begin(io, held, &known, run.trigger).await? else { return Ok(None) };
+    let mut answers = run.writer.shorten(io, held, asks.collect(), &job, spent).await?.into_iter();
     let mut texts = Vec::with_capacity(found.len());
     let mut count = 0;
     for (found, known) in found.iter().zip(known) {
@@ -253,15 +257,15 @@ async fn global(
         if let Some(text) = &text {
             let now = text.chars().count();
             let turn = found.place.index + 1;
-            say(LogLevel::Info, format!("Turn {turn}: Compressed result {} → {now} chars", found.chars));
+            io.log(LogLevel::Info, format!("Turn {turn}: Compressed result {} → {now} chars", found.chars));
             count += 1;
         }
         texts.push(text);
     }
-    let edit = commit(io, held, &found, texts, (climb, &job)).await?;
+    let edit = commit(io, held, &found, texts, (run, &job)).await?;
     let after = self::load(&held.state())?.size;
     let share = percent(after, total);
-    say(
+    io.log(
         LogLevel::Info,
         format!(
             "Global compression complete: {count} results compressed, total size {total} → {after} {unit} ({share}%)"
@@ -276,16 +280,16 @@ async fn begin(
     io: &Io,
     held: &SessionGuard,
     known: &[Option<Known>],
-    climb: Climb<'_>,
+    trigger: Trigger,
 ) -> Result<Option<Job>> {
     let settings = held.settings();
     let asks = known.iter().filter(|known| known.is_none()).count();
     let by_model = settings.summariser != Summariser::Extractive || settings.app_shortens;
-    if climb.rehearse || asks == 0 || !by_model {
+    if asks == 0 || !by_model {
         return Ok(Some(Job::default()));
     }
     let Load { size, limit, .. } = load(&held.state())?;
-    let insist = climb.trigger != Trigger::Auto || held.tokens() > settings.hard_limit || size > limit;
+    let insist = trigger != Trigger::Auto || held.tokens() > settings.hard_limit || size > limit;
     let rounds = asks.div_ceil(settings.concurrency) as u64;
     let begun = Job::begin(io, held, settings.timeout_ms.saturating_mul(rounds), insist).await?;
     if begun.is_none() {
@@ -307,28 +311,20 @@ struct Shown {
 }
 
 impl Shown {
-    /// A rehearsal shows it to nobody, and does not bother the app.
-    async fn of(io: &Io, held: &SessionGuard, found: &Found, climb: Climb<'_>) -> Result<Shown> {
+    async fn of(io: &Io, held: &SessionGuard, found: &Found) -> Result<Shown> {
         let ToolPurpose { thought, name, arguments } = found.purpose.clone();
-        let [text, thought, arguments] = [found.text.clone(), thought, arguments].map(async |text| {
-            if climb.rehearse { Ok(without_secrets(held, text)) } else { redact(io, held, text).await }
-        });
-        let purpose = ToolPurpose { thought: thought.await?, name, arguments: arguments.await? };
-        Ok(Shown { text: text.await?, purpose })
+        let thought = redact(io, held, thought).await?;
+        let purpose = ToolPurpose { thought, name, arguments: redact(io, held, arguments).await? };
+        Ok(Shown { text: redact(io, held, found.text.clone()).await?, purpose })
     }
 }
 
 /// The first layer where no model is needed.
-fn shaped(io: &Io, found: &Found, known: Known, climb: Climb<'_>) -> String {
-    if !climb.rehearse {
-        let (before, after) = (found.chars, known.text.chars().count());
-        // What the logger is told is the document's (`S2.10`).
-        io.log(
-            LogLevel::Info,
-            format!("Tool result too large ({before} chars), {} without a model", known.how),
-        );
-        io.log(LogLevel::Info, format!("Compressed {before} → {after} chars ({}%)", percent(after, before)));
-    }
+fn shaped(io: &Io, found: &Found, known: Known) -> String {
+    let (before, after) = (found.chars, known.text.chars().count());
+    // What the logger is told is the document's (`S2.10`).
+    io.log(LogLevel::Info, format!("Tool result too large ({before} chars), {} without a model", known.how));
+    io.log(LogLevel::Info, format!("Compressed {before} → {after} chars ({}%)", percent(after, before)));
     known.text
 }
 
@@ -337,15 +333,11 @@ async fn streamed(
     io: &Io,
     held: &mut SessionGuard,
     shown: Shown,
-    (climb, job): (Climb<'_>, &Job),
+    (run, job): (&Run<'_>, &Job),
     spent: &mut Spent,
 ) -> Result<String> {
     let numbers = held.settings().numbers.react;
-    let say = |line: String| {
-        if !climb.rehearse {
-            io.log(LogLevel::Info, line);
-        }
-    };
+    let say = |line: String| io.log(LogLevel::Info, line);
     let before = shown.text.chars().count();
     say(format!("Tool result too large ({before} chars), applying streaming compression..."));
     let chunks = chunks(&shown.text, numbers.chunk_size);
@@ -360,7 +352,7 @@ async fn streamed(
         ratio: numbers.chunk_ratio,
         kind: Purpose::Chunk,
     });
-    let answers = ask_all(io, held, asks.collect(), (climb, job), spent).await?;
+    let answers = run.writer.shorten(io, held, asks.collect(), job, spent).await?;
     let parts = answers.into_iter().zip(&chunks).enumerate().map(|(nth, (answer, chunk))| {
         let text = answer.unwrap_or_else(|_| cut(chunk, CHUNK_HEAD));
         format!("[Part {}/{count}]\n{text}", nth + 1)
@@ -374,7 +366,7 @@ async fn streamed(
             ratio: numbers.second_ratio,
             kind: Purpose::Merge,
         };
-        let answer = ask_all(io, held, vec![ask], (climb, job), spent).await?.pop();
+        let answer = run.writer.shorten(io, held, vec![ask], job, spent).await?.pop();
         joined = match answer {
             Some(Ok(text)) => text,
             _ => cut(&joined, JOINED_HEAD),
@@ -409,7 +401,7 @@ async fn commit(
     held: &SessionGuard,
     found: &[Found],
     texts: Vec<Option<String>>,
-    (climb, job): (Climb<'_>, &Job),
+    (run, job): (&Run<'_>, &Job),
 ) -> Result<Edit> {
     let moves: Vec<Move> = {
         let state = held.state();
@@ -432,6 +424,6 @@ async fn commit(
         }
         moves
     };
-    let job = job.closing();
-    replace::run(io, held, Rung::Compress, moves, (climb.trigger, job), climb.rehearse).await
+    let edit = replace::run(io, held, Rung::Compress, moves, (run.trigger, job.closing())).await?;
+    Ok(run.writer.told(Rung::Compress, edit))
 }

@@ -2,11 +2,11 @@
 //! begins anew with a built-in summary of everything and what the user said last. The log keeps every message, a snapshot
 //! is taken before each step, and each is told as a warning.
 
-use super::cut::{self, Aim, Proposal};
-use super::ladder::Climb;
-use super::result::{CompactionResult, RungPlan};
-use super::summarise;
-use super::write::Order;
+use super::cut::{self, Aim};
+use super::floor::Least;
+use super::result::CompactionResult;
+use super::rung::{Run, RungSpec};
+use super::{last, summarise};
 use crate::error::{Code, Error, Result};
 use crate::log::{SessionGuard, State};
 use crate::policy::{Rung, Trigger};
@@ -29,28 +29,41 @@ pub(crate) fn has_room(state: &State) -> bool {
     state.tokens() < limit(state)
 }
 
-/// What the rung would do with a prompt of `tokens`.
-pub(super) fn rehearse(state: &State, trigger: Trigger, tokens: usize) -> Result<Option<RungPlan>> {
-    if !fires(state, trigger, tokens) {
-        return Ok(None);
+/// Whether it is needed is looked at after the last resort, and after each step.
+pub(super) const RUNG: RungSpec = RungSpec {
+    rung: Rung::Rollover,
+    fires: |_, _, _| true,
+    waits: None,
+    apply: |io, held, run, done| {
+        Box::pin(async {
+            last::shorten_all(io, held, run, done).await?;
+            let failed = done.result.as_ref().and_then(|result| result.error.clone());
+            let results = rescue(io, held, run, failed.as_ref()).await?;
+            done.rescue(held, results)?;
+            Ok(true)
+        })
+    },
+    least,
+    idle: |_| None,
+};
+
+/// All but the newest messages. A compaction by hand has no emergency to follow.
+fn least(state: &State, least: &mut Least) -> Result<()> {
+    if least.trigger == Trigger::Manual {
+        return Ok(());
     }
-    let plan = |proposal: Proposal| RungPlan {
-        kind: Rung::Rollover.as_str(),
-        indices: proposal.indices(),
-        freed_tokens: tokens
-            .saturating_sub(proposal.mandatory_tokens)
-            .saturating_sub(proposal.target_tokens.min(proposal.replaced_tokens / 2)),
-        llm_calls: 0,
-        input_tokens: 0,
-        output_tokens: 0,
+    let aggressive = cut::propose(state, Aim::AGGRESSIVE)?.ok().filter(|_| !least.failed);
+    least.proposal = match aggressive {
+        Some(proposal) => Some(proposal),
+        None => cut::propose(state, Aim::ROLLOVER)?.ok(),
     };
-    Ok(cut::propose(state, Aim::ROLLOVER)?.ok().map(plan))
+    Ok(())
 }
 
 /// Takes a snapshot before a step of the ladder that is to make a prompt fit which does not.
-pub(super) async fn secure(io: &Io, held: &SessionGuard, climb: Climb<'_>) -> Result<()> {
+pub(super) async fn secure(io: &Io, held: &SessionGuard, trigger: Trigger) -> Result<()> {
     let settings = held.settings();
-    let must_fit = climb.trigger != Trigger::Manual && !climb.rehearse;
+    let must_fit = trigger != Trigger::Manual;
     if must_fit && held.tokens() > settings.hard_limit && settings.rungs.contains(&Rung::Rollover) {
         snapshot(io, held).await?;
     }
@@ -58,8 +71,11 @@ pub(super) async fn secure(io: &Io, held: &SessionGuard, climb: Climb<'_>) -> Re
 }
 
 /// Takes a snapshot; nothing where the store is full: then what follows is in memory alone, and the store keeps the
-/// context that it has.
+/// context that it has. A copy has no store.
 async fn snapshot(io: &Io, held: &SessionGuard) -> Result<Option<String>> {
+    if !held.state().durable {
+        return Ok(None);
+    }
     match held.emergency_snapshot(io).await {
         Err(error) if error.code == Code::QuotaExceeded => Ok(None),
         taken => taken.map(Some),
@@ -68,10 +84,10 @@ async fn snapshot(io: &Io, held: &SessionGuard) -> Result<Option<String>> {
 
 /// Makes the prompt fit, if that is possible at all; whether it fits is looked at after each step. `failed` is why the
 /// summary before it failed: a summariser that does not answer is not asked again.
-pub(super) async fn run(
+async fn rescue(
     io: &Io,
     held: &mut SessionGuard,
-    climb: Climb<'_>,
+    run: &Run<'_>,
     failed: Option<&Error>,
 ) -> Result<Vec<CompactionResult>> {
     let mut results = Vec::new();
@@ -82,7 +98,7 @@ pub(super) async fn run(
     ];
     for (rung, aim, what) in steps {
         let (tokens, limit) = (held.tokens(), limit(&held.state()));
-        if !fires(&held.state(), climb.trigger, tokens) || (rung == Rung::Summarise && !answers) {
+        if !fires(&held.state(), run.trigger, tokens) || (rung == Rung::Summarise && !answers) {
             continue;
         }
         let proposal = cut::propose(&held.state(), aim)?;
@@ -98,7 +114,7 @@ pub(super) async fn run(
         );
         io.log(LogLevel::Warn, message.clone());
         io.tell(Effect::Notify(Notice::Warning { code: Code::ContextOverflow, message }));
-        results.push(summarise::run(io, held, Order::new(climb, rung), proposal).await?);
+        results.push(summarise::run(io, held, (run, rung), proposal).await?);
     }
     Ok(results)
 }

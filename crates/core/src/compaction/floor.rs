@@ -1,10 +1,11 @@
 //! The smallest prompt that a compaction can leave, and the error for one that does not fit.
 
-use super::cut::{self, Aim, Proposal};
+use super::cut::Proposal;
+use super::ladder::rungs;
+use super::last;
 use super::replace::{self, Move};
 use super::result::CompactionResult;
-use super::{admit, clear, compress, last, offload, process};
-use crate::context::{Item, Keep, Origin, Place, Placeholder};
+use crate::context::{Item, Origin, Place, Placeholder};
 use crate::error::{Code, Error, Result};
 use crate::log::{SessionGuard, State};
 use crate::order;
@@ -54,14 +55,18 @@ impl std::fmt::Display for Floor {
     }
 }
 
-/// The floor of a session: what is fixed, and of the context what no rung can take. Whatever a model writes counts as
-/// nothing, because its length is not known before. `failed` says that no model wrote the summary that was asked for.
+/// The floor of a session: what is fixed, and of the context what each rung in turn leaves at the least. Whatever a model
+/// writes counts as nothing, because its length is not known before. `failed` says that no model wrote the summary that was
+/// asked for.
 pub(super) async fn floor(io: &Io, held: &SessionGuard, trigger: Trigger, failed: bool) -> Result<Floor> {
     let settings = held.settings();
     let fixed = held.state().fixed_tokens;
-    let bare = without_results(io, held, trigger).await?;
-    let ages = settings.rungs.iter().any(|rung| matches!(rung, Rung::Age | Rung::Merge));
-    let proposal = summary(held, trigger, failed)?;
+    let mut least = Least { trigger, failed, proposal: None, ages: false, shortest: HashMap::new() };
+    for rung in rungs(&settings.rungs) {
+        (rung.least)(&held.state(), &mut least)?;
+    }
+    let bare = least.bare(io, held).await?;
+    let Least { proposal, ages, .. } = least;
     let left = left(&bare.state(), proposal.as_ref(), ages)?;
     let (mandatory, stays) = match &proposal {
         Some(proposal) => {
@@ -76,32 +81,6 @@ pub(super) async fn floor(io: &Io, held: &SessionGuard, trigger: Trigger, failed
     let fits = held.tokens() <= settings.hard_limit;
     let frees = if fits { 0 } else { last::frees(&state, &|index| stays.holds(index))? };
     Ok(Floor { before, stays, ..Floor::of(&state, fixed, mandatory.saturating_sub(frees)) })
-}
-
-/// The most that a summary could take the place of, in any climb of this kind; nothing where none is made.
-fn summary(held: &SessionGuard, trigger: Trigger, failed: bool) -> Result<Option<Proposal>> {
-    let settings = held.settings();
-    // A compaction by hand has no emergency to follow.
-    if settings.rungs.contains(&Rung::Rollover) && trigger != Trigger::Manual {
-        let aggressive = cut::propose(&held.state(), Aim::AGGRESSIVE)?.ok().filter(|_| !failed);
-        return match aggressive {
-            Some(proposal) => Ok(Some(proposal)),
-            None => Ok(cut::propose(&held.state(), Aim::ROLLOVER)?.ok()),
-        };
-    }
-    if !settings.rungs.contains(&Rung::Summarise) {
-        return Ok(None);
-    }
-    let mut aim = Aim::of(&settings);
-    let proposal = cut::propose(&held.state(), aim)?.ok();
-    match aim.keep {
-        // A share is one of what is left, and smaller with every summary.
-        Keep::Fraction(_) if proposal.is_some() => {
-            aim.keep = Keep::Messages(1);
-            Ok(cut::propose(&held.state(), aim)?.ok())
-        }
-        _ => Ok(proposal),
-    }
 }
 
 /// Tokens of what stays of a context beside the text of a summary: `bare` is the context with shorter results.
@@ -153,48 +132,56 @@ fn of_checkpoint(state: &State, item: &Item, proposal: Option<&Proposal>, ages: 
     Ok(usize::from(!ages) * own + usize::from(all) * quoted)
 }
 
-/// A copy of a session in which each result and input is as short as any of its rungs may make it.
-async fn without_results(io: &Io, held: &SessionGuard, trigger: Trigger) -> Result<SessionGuard> {
-    let copy = SessionGuard::copy_of(&held.state());
-    let mut shortest: HashMap<(usize, usize, bool), (usize, Move)> = HashMap::new();
-    for rung in &held.settings().rungs {
-        let state = held.state();
-        let most = match rung {
-            Rung::Process => process::propose(&state, Trigger::Auto)?.unwrap_or_default(),
-            Rung::Admit => admit::propose(&state, Trigger::Auto)?.unwrap_or_default(),
-            Rung::Clear => clear::most(&state)?,
-            Rung::Offload => offload::most(&state)?,
-            Rung::Compress => compress::most(&state)?,
-            Rung::Summarise | Rung::Age | Rung::Merge | Rung::Rollover => Vec::new(),
-        };
-        for Move { at, item, blobs } in most {
+/// What the rungs of a preset may do at the most, told by each in turn.
+pub(super) struct Least {
+    /// What sets the climb off.
+    pub(super) trigger: Trigger,
+    /// No model wrote the summary that was asked for.
+    pub(super) failed: bool,
+    /// The most that a summary could take the place of.
+    pub(super) proposal: Option<Proposal>,
+    /// Earlier summaries become shorter.
+    pub(super) ages: bool,
+    /// The shortest that stands for each result and input.
+    shortest: HashMap<(usize, usize, bool), (usize, Move)>,
+}
+
+impl Least {
+    /// The same where these moves are made, too.
+    pub(super) fn replace(&mut self, state: &State, moves: Vec<Move>) {
+        for Move { at, item, blobs } in moves {
             for blob in blobs {
                 let key = (at, blob.blob.offload.nth, blob.blob.offload.how == Placeholder::Input);
                 let tokens = state.settings.estimator.text(&blob.text);
                 if tokens >= state.settings.estimator.text(&blob.blob.text)
-                    || shortest.get(&key).is_some_and(|(least, _)| *least <= tokens)
+                    || self.shortest.get(&key).is_some_and(|(least, _)| *least <= tokens)
                 {
                     continue;
                 }
-                shortest.insert(key, (tokens, Move { at, item: item.clone(), blobs: vec![blob] }));
+                self.shortest.insert(key, (tokens, Move { at, item: item.clone(), blobs: vec![blob] }));
             }
         }
     }
-    let mut moves: HashMap<usize, Move> = HashMap::new();
-    let each = shortest.into_iter().map(|((_, nth, is_input), (_, planned))| ((nth, is_input), planned));
-    for (_, planned) in
-        order::by_key(each.collect(), |((nth, is_input), _)| ((*nth as u64) << 1) | u64::from(*is_input))
-    {
-        match moves.get_mut(&planned.at) {
-            Some(one) => one.blobs.extend(planned.blobs),
-            None => {
-                moves.insert(planned.at, planned);
+
+    /// A copy of a session in which each result and input is as short as that.
+    async fn bare(&mut self, io: &Io, held: &SessionGuard) -> Result<SessionGuard> {
+        let copy = SessionGuard::copy_of(&held.state());
+        let mut moves: HashMap<usize, Move> = HashMap::new();
+        let each = self.shortest.drain().map(|((_, nth, is_input), (_, planned))| ((nth, is_input), planned));
+        for (_, planned) in
+            order::by_key(each.collect(), |((nth, is_input), _)| ((*nth as u64) << 1) | u64::from(*is_input))
+        {
+            match moves.get_mut(&planned.at) {
+                Some(one) => one.blobs.extend(planned.blobs),
+                None => {
+                    moves.insert(planned.at, planned);
+                }
             }
         }
+        let moves = order::by_key(moves.into_values().collect(), |planned| planned.at as u64);
+        replace::run(&io.unheard(), &copy, Rung::Offload, moves, (self.trigger, None)).await?;
+        Ok(copy)
     }
-    let moves = order::by_key(moves.into_values().collect(), |planned| planned.at as u64);
-    replace::run(io, &copy, Rung::Offload, moves, (trigger, None), true).await?;
-    Ok(copy)
 }
 
 /// The messages of the app that a summary leaves, or quotes.

@@ -1,11 +1,14 @@
 //! The last resort of every preset before a prompt overflows: what is too large by itself is stored and previewed, results
 //! first, then inputs of calls, then what the user pasted, the newest too. Pinned messages stay word for word.
 
+use super::call::CallCost;
 use super::replace::{Move, Replacement, input_moves, moves, text_moves};
+use super::rung::{Climbed, Run, carry_out};
 use crate::error::Result;
-use crate::log::State;
+use crate::log::{SessionGuard, State};
 use crate::order;
-use crate::policy::Settings;
+use crate::policy::{Rung, Settings};
+use crate::step::Io;
 use std::collections::HashMap;
 
 /// The least that a text must take to be previewed, in tokens: a preview takes about half of that.
@@ -20,7 +23,7 @@ fn cap(settings: &Settings, part: usize) -> usize {
 
 /// What would be stored and previewed so that `excess` tokens less are left, of the messages of which `may` holds: as
 /// little and as mildly as that takes, and nothing where all of it is not enough.
-pub(crate) fn propose(state: &State, excess: usize, may: &dyn Fn(usize) -> bool) -> Result<Vec<Move>> {
+fn propose(state: &State, excess: usize, may: &dyn Fn(usize) -> bool) -> Result<Vec<Move>> {
     let mut found = Oversized::default();
     for part in PARTS {
         found = Oversized::of(state, cap(&state.settings, part), may)?;
@@ -33,6 +36,29 @@ pub(crate) fn propose(state: &State, excess: usize, may: &dyn Fn(usize) -> bool)
         return Ok(Vec::new());
     }
     Ok(found.least(state, excess))
+}
+
+/// Does so, where that frees `excess` tokens; otherwise it would change the context in vain.
+pub(super) async fn shorten(
+    io: &Io,
+    held: &SessionGuard,
+    run: &Run<'_>,
+    (excess, may): (usize, &dyn Fn(usize) -> bool),
+    done: &mut Climbed,
+) -> Result<()> {
+    let edit = carry_out(io, held, Rung::Admit, run.trigger, &|state| propose(state, excess, may)).await?;
+    if edit.indices.is_empty() { Ok(()) } else { done.add(held, vec![edit], CallCost::default()) }
+}
+
+/// The same for all messages, when the prompt does not fit.
+pub(super) async fn shorten_all(
+    io: &Io,
+    held: &SessionGuard,
+    run: &Run<'_>,
+    done: &mut Climbed,
+) -> Result<()> {
+    let excess = held.tokens().saturating_sub(held.settings().hard_limit);
+    if excess == 0 { Ok(()) } else { shorten(io, held, run, (excess, &|_| true), done).await }
 }
 
 /// The most that it frees of those messages.

@@ -25,16 +25,19 @@ pub(crate) mod reasoning;
 mod redaction;
 mod replace;
 mod result;
+mod rung;
 mod shape;
 mod strategy;
 mod summarise;
 mod trajectory;
 mod write;
+mod writer;
 
 pub use result::{CompactionResult, Edit, OffloadReport, Plan, PlanCost, RungPlan};
 pub use trajectory::{Compression, Execution, ReactStats, Trajectory, TrajectoryMetadata, TrajectoryTurn};
 
 pub(crate) use floor::settle;
 pub(crate) use frame::{erased, quoting};
-pub(crate) use ladder::{Climb, ClimbPart, Climbed, climb, plan, reason};
+pub(crate) use ladder::{climb, plan};
+pub(crate) use rung::{ClimbPart, Climbed, Run, reason};
 pub(crate) use trajectory::{stats, trajectory};

@@ -1,7 +1,8 @@
 //! A history that is longer than the summariser's window is summarised in parts, some at a time, and the summaries of the
 //! parts become one. Every answer is kept until the commit ([`Job`]): whoever dies on the way pays for no part twice.
 
-use super::call::{CallCost, call, question_of};
+use super::ask::{Judged, SummaryJob, ask_each, shorter};
+use super::call::{CallCost, CallTally};
 use super::cut::Proposal;
 use super::redaction::{messages_without_secrets, redact_request, without_secrets};
 use super::replace;
@@ -12,85 +13,30 @@ use crate::error::{Code, Error, Result};
 use crate::log::{Job, SessionGuard};
 use crate::message::Message;
 use crate::policy::Settings;
-use crate::step::{Effect, Io, LogLevel, Progress, Purpose, Stage, Work, all};
+use crate::step::{Effect, Io, LogLevel, Progress, Purpose, Stage};
 use crate::summary::{self, PromptOptions, SummaryRequest, once_more};
+use crate::tokens::Estimator;
 use crate::wire;
 use std::cell::{Cell, RefCell};
 use std::ops::Range;
 use std::rc::Rc;
 
-/// What a summary is asked for, by everyone who has a say.
-pub(super) struct Wanted {
+/// A history that a summary is asked for, by everyone who has a say.
+pub(super) struct History<'a> {
+    pub(super) messages: &'a [Message<'a>],
+    pub(super) proposal: &'a Proposal,
+    pub(super) stored: &'a Job,
+    settings: Rc<Settings>,
     goal: Option<Goal>,
     instructions: Option<String>,
     /// Index of each message among the app's own.
     indices: Vec<Option<usize>>,
     /// What it must keep, without secrets: a summary is asked for what it is shown.
-    constraints: Vec<(usize, String)>,
-}
-
-impl Wanted {
-    /// `kept` is what must be kept, where that is looked for; else it is what is proposed to be pinned. `more` is the
-    /// guidance for this summary alone.
-    pub(super) fn of(
-        held: &SessionGuard,
-        proposal: &Proposal,
-        kept: Option<Vec<(usize, String)>>,
-        more: Option<&str>,
-    ) -> Self {
-        let settings = held.settings();
-        let instructions: Vec<&str> =
-            [settings.instructions.as_deref(), more].into_iter().flatten().collect();
-        let places = proposal.compress.iter().map(|item| item.origin.place());
-        let constraints = kept.unwrap_or_else(|| {
-            let open = proposal.unanswered.iter();
-            open.flat_map(|open| open.constraints.iter().map(|text| (open.index, text.clone()))).collect()
-        });
-        // Not in the literal, where it would hold the state while secrets are replaced.
-        let goal = held.state().row.goal.clone();
-        Wanted {
-            goal,
-            instructions: (!instructions.is_empty()).then(|| instructions.join("\n\n")),
-            indices: places.map(|place| Some(place?.index)).collect(),
-            constraints: constraints
-                .into_iter()
-                .map(|(index, text)| (index, without_secrets(held, text)))
-                .collect(),
-        }
-    }
-
-    /// What it must keep, as [`Wanted::options`] wants it.
-    pub(super) fn keep(&self) -> Vec<(usize, &str)> {
-        self.constraints.iter().map(|(index, text)| (*index, text.as_str())).collect()
-    }
-
-    /// What a prompt is built with.
-    pub(super) fn options<'w>(
-        &'w self,
-        settings: &Settings,
-        proposal: &Proposal,
-        keep: &'w [(usize, &'w str)],
-        limit: usize,
-    ) -> PromptOptions<'w> {
-        PromptOptions {
-            target_tokens: proposal.target_tokens,
-            max_input_tokens: Some(limit),
-            instructions: self.instructions.as_deref(),
-            estimator: settings.estimator,
-            indices: Some(&self.indices),
-            focus: settings.focus(proposal.level),
-            goal: self.goal.as_ref(),
-            keep,
-            ..PromptOptions::default()
-        }
-    }
-}
-
-/// What is summarised in parts.
-pub(super) struct Long<'a> {
-    pub(super) messages: &'a [Message<'a>],
-    pub(super) options: PromptOptions<'a>,
-    pub(super) job: &'a Job,
+    keep: Vec<(usize, String)>,
+    /// Tokens that a request may take.
+    pub(super) limit: usize,
+    /// The summaries of its parts, where it is too long for one request.
+    told: Option<Vec<Told>>,
 }
 
 /// The summary of a part.
@@ -106,74 +52,119 @@ struct HistoryPart {
     text: Option<String>,
 }
 
-impl Long<'_> {
-    fn limit(&self) -> usize {
-        self.options.max_input_tokens.unwrap_or(usize::MAX)
+impl<'a> History<'a> {
+    /// `kept` is what must be kept, where that is looked for; else it is what is proposed to be pinned. `more` is the
+    /// guidance for this summary alone.
+    pub(super) fn of(
+        held: &SessionGuard,
+        (messages, proposal, stored): (&'a [Message<'a>], &'a Proposal, &'a Job),
+        kept: Option<Vec<(usize, String)>>,
+        more: Option<&str>,
+    ) -> Self {
+        let settings = held.settings();
+        let instructions: Vec<&str> =
+            [settings.instructions.as_deref(), more].into_iter().flatten().collect();
+        let places = proposal.compress.iter().map(|item| item.origin.place());
+        let keep = kept.unwrap_or_else(|| {
+            let open = proposal.unanswered.iter();
+            open.flat_map(|open| open.constraints.iter().map(|text| (open.index, text.clone()))).collect()
+        });
+        // Not in the literal, where it would hold the state while secrets are replaced.
+        let goal = held.state().row.goal.clone();
+        History {
+            messages,
+            proposal,
+            stored,
+            goal,
+            instructions: (!instructions.is_empty()).then(|| instructions.join("\n\n")),
+            indices: places.map(|place| Some(place?.index)).collect(),
+            keep: keep.into_iter().map(|(index, text)| (index, without_secrets(held, text))).collect(),
+            limit: input_limit(&settings, proposal.target_tokens),
+            told: None,
+            settings,
+        }
+    }
+
+    /// What a prompt about all of it is built with.
+    fn options<'w>(&'w self, refused: Option<&'w str>) -> PromptOptions<'w> {
+        PromptOptions {
+            target_tokens: self.proposal.target_tokens,
+            max_input_tokens: Some(self.limit),
+            instructions: self.instructions.as_deref(),
+            estimator: self.settings.estimator,
+            indices: Some(&self.indices),
+            focus: self.settings.focus(self.proposal.level),
+            goal: self.goal.as_ref(),
+            keep: &self.keep,
+            rejected: refused,
+            ..PromptOptions::default()
+        }
     }
 
     /// What a request about some of the messages is built with. What must be kept is asked of the whole: no part knows
     /// whether a later one takes it back.
     fn asked(&self, limit: usize) -> PromptOptions<'_> {
-        PromptOptions { max_input_tokens: Some(limit), keep: &[], rejected: None, ..self.options }
+        PromptOptions { max_input_tokens: Some(limit), keep: &[], ..self.options(None) }
     }
 
     /// Parts of some of the messages that fit `limit`.
-    fn split(&self, settings: &Settings, of: &Range<usize>, limit: usize) -> Vec<HistoryPart> {
-        let runs = settings.preset.prompt.split(self.messages, of.clone(), &self.asked(limit));
+    fn split(&self, of: &Range<usize>, limit: usize) -> Vec<HistoryPart> {
+        let runs = self.settings.preset.prompt.split(self.messages, of.clone(), &self.asked(limit));
         runs.into_iter().map(|run| HistoryPart { of: run.of, limit, text: None }).collect()
     }
 
     /// The request for the summary, what the call is for, and how far that is: `attempts` where the history is shown whole.
-    /// Where it is too long, its parts are `told` first.
+    /// Where it is too long, it is told in parts first.
     pub(super) async fn next(
-        &self,
+        &mut self,
         io: &Io,
         held: &mut SessionGuard,
-        told: &mut Option<Vec<Told>>,
+        refused: Option<&str>,
         attempts: (usize, usize),
         spent: &mut CallCost,
     ) -> Result<(SummaryRequest, Purpose, (usize, usize))> {
-        let settings = held.settings();
+        let mut told = self.told.take();
         if told.is_none() {
-            let request = settings.preset.prompt.build(self.messages, &self.options)?;
-            if settings.by_parts && request.truncated {
-                *told = self.told(io, held, spent).await?;
+            let request = self.settings.preset.prompt.build(self.messages, &self.options(refused))?;
+            if self.settings.by_parts && request.truncated {
+                told = self.tell(io, held, spent).await?;
             }
             if told.is_none() {
                 return Ok((request, Purpose::History, attempts));
             }
         }
-        let told = told.get_or_insert_default();
-        let request = self.merged(io, held, told, spent).await?;
-        Ok((request, Purpose::Parts, (told.len(), told.len() + 1)))
+        let mut told = told.unwrap_or_default();
+        let request = self.merged(io, held, &mut told, refused, spent).await?;
+        let count = told.len();
+        self.told = Some(told);
+        Ok((request, Purpose::Parts, (count, count + 1)))
     }
 
     /// The summaries of the parts; nothing where one part is all of it.
     ///
     /// Errors: that of a part that failed, after its attempts; the answers to the others are kept.
-    pub(super) async fn told(
+    async fn tell(
         &self,
         io: &Io,
         held: &mut SessionGuard,
         spent: &mut CallCost,
     ) -> Result<Option<Vec<Told>>> {
-        let settings = held.settings();
-        let mut parts = self.split(&settings, &(0..self.messages.len()), self.limit());
+        let mut parts = self.split(&(0..self.messages.len()), self.limit);
         if parts.len() < 2 {
             return Ok(None);
         }
         io.log(LogLevel::Info, format!("The history is summarised in {} parts", parts.len()));
         let mut last = None;
         // A part whose request was too long after all is parted again, and that is another attempt.
-        for _ in 0..settings.numbers.retry_count {
+        for _ in 0..self.settings.numbers.retry_count {
             let mut requests = Vec::new();
             for part in parts.iter().filter(|part| part.text.is_none()) {
                 let options = self.asked(part.limit);
-                let request = settings.preset.prompt.part(self.messages, part.of.clone(), &options)?;
-                requests.push(clean(io, held, &settings, request).await?);
+                let request = self.settings.preset.prompt.part(self.messages, part.of.clone(), &options)?;
+                requests.push(clean(io, held, request).await?);
             }
             let steps = (parts.len() - requests.len(), parts.len() + 1);
-            let mut answers = self.ask(io, held, &requests, (Purpose::Part, steps), spent).await?.into_iter();
+            let mut answers = self.ask(io, held, requests, (Purpose::Part, steps), spent).await?.into_iter();
             let mut next = Vec::with_capacity(parts.len());
             for part in parts {
                 if part.text.is_some() {
@@ -181,12 +172,11 @@ impl Long<'_> {
                     continue;
                 }
                 match answers.next() {
-                    Some(PartAnswer::Text(text)) => next.push(HistoryPart { text: Some(text), ..part }),
-                    Some(PartAnswer::TooLong(error)) => {
+                    Some(Ok(text)) => next.push(HistoryPart { text: Some(text), ..part }),
+                    Some(Err(error)) => {
                         last = Some(error);
-                        next.extend(self.split(&settings, &part.of, part.limit / 5 * 3));
+                        next.extend(self.split(&part.of, shorter(part.limit)));
                     }
-                    Some(PartAnswer::Failed(error)) => return Err(error),
                     None => {}
                 }
             }
@@ -201,19 +191,20 @@ impl Long<'_> {
 
     /// The request that makes one summary of those of the parts. As long as they do not fit one, neighbours are made
     /// one first.
-    pub(super) async fn merged(
+    async fn merged(
         &self,
         io: &Io,
         held: &mut SessionGuard,
         told: &mut Vec<Told>,
+        refused: Option<&str>,
         spent: &mut CallCost,
     ) -> Result<SummaryRequest> {
-        let settings = held.settings();
-        let prompt = settings.preset.prompt;
-        let (mut limit, mut tries) = (self.limit(), settings.numbers.retry_count);
+        let prompt = self.settings.preset.prompt;
+        let (mut limit, mut tries) = (self.limit, self.settings.numbers.retry_count);
         loop {
-            let options = PromptOptions { max_input_tokens: Some(limit), ..self.options };
-            let tokens: Vec<usize> = told.iter().map(|told| settings.estimator.text(&told.text)).collect();
+            let options = PromptOptions { max_input_tokens: Some(limit), ..self.options(refused) };
+            let estimator = self.settings.estimator;
+            let tokens: Vec<usize> = told.iter().map(|told| estimator.text(&told.text)).collect();
             let groups = prompt.groups(&tokens, &options);
             if groups.len() < 2 {
                 return prompt.merge(&texts(told), self.messages, &options);
@@ -225,86 +216,66 @@ impl Long<'_> {
                 if let [first, .., last] = of {
                     let range = first.of.start..last.of.end;
                     let messages = self.messages.get(range.clone()).unwrap_or_default();
-                    let indices = self.options.indices.and_then(|indices| indices.get(range.clone()));
-                    let options = PromptOptions { indices, ..self.asked(limit) };
+                    let options =
+                        PromptOptions { indices: self.indices.get(range.clone()), ..self.asked(limit) };
                     let request = prompt.merge(&texts(of), messages, &options)?;
-                    requests.push(clean(io, held, &settings, request).await?);
+                    requests.push(clean(io, held, request).await?);
                     merges.push(range);
                 }
             }
             let steps = (0, requests.len() + 1);
-            let answers = self.ask(io, held, &requests, (Purpose::Parts, steps), spent).await?;
+            let answers = self.ask(io, held, requests, (Purpose::Parts, steps), spent).await?;
             let mut too_long = None;
             for (of, answer) in merges.into_iter().zip(answers) {
-                let text = match answer {
-                    PartAnswer::Text(text) => text,
-                    PartAnswer::TooLong(error) => {
-                        too_long = Some(error);
-                        continue;
+                match answer {
+                    Ok(text) => {
+                        let first = told.iter().position(|told| told.of.start == of.start).unwrap_or(0);
+                        let last = told.iter().rposition(|told| told.of.end == of.end).unwrap_or(first);
+                        told.splice(first..=last, [Told { of, text }]);
                     }
-                    PartAnswer::Failed(error) => return Err(error),
-                };
-                let first = told.iter().position(|told| told.of.start == of.start).unwrap_or(0);
-                let last = told.iter().rposition(|told| told.of.end == of.end).unwrap_or(first);
-                told.splice(first..=last, [Told { of, text }]);
+                    Err(error) => too_long = Some(error),
+                }
             }
             if let Some(error) = too_long {
                 tries = tries.saturating_sub(1);
                 if tries == 0 {
                     return Err(error);
                 }
-                limit = limit / 5 * 3;
+                limit = shorter(limit);
             }
         }
     }
 
-    /// Asks some at a time; the session is free for appends meanwhile.
+    /// What came of each request: its summary, or that it does not fit the model's window.
+    ///
+    /// Errors: that of one that failed for good.
     async fn ask(
         &self,
         io: &Io,
         held: &mut SessionGuard,
-        requests: &[Rc<SummaryRequest>],
+        requests: Vec<Rc<SummaryRequest>>,
         (purpose, (before, total)): (Purpose, (usize, usize)),
         spent: &mut CallCost,
-    ) -> Result<Vec<PartAnswer>> {
-        let settings = held.settings();
+    ) -> Result<Vec<Result<String>>> {
         let tokens = held.tokens();
         let done = Cell::new(before);
-        let tell = |more: usize| {
-            done.set(done.get() + more);
+        let tell = || {
             let (done, previous_tokens, current_tokens) = (done.get(), tokens, tokens);
-            io.tell(Effect::Progress(Progress {
-                stage: Stage::Summarise,
-                done,
-                total,
-                previous_tokens,
-                current_tokens,
-            }));
+            let stage = Stage::Summarise;
+            io.tell(Effect::Progress(Progress { stage, done, total, previous_tokens, current_tokens }));
         };
-        tell(0);
+        tell();
         let failed = RefCell::new(None);
-        let asking = Asking { io, settings: &settings, job: self.job, purpose, failed: &failed };
-        let mut work: Vec<Work<'_, (PartAnswer, CallCost)>> = Vec::with_capacity(requests.len());
-        for request in requests {
-            let asked = async {
-                let answer = asking.about(request).await;
-                tell(1);
-                answer
-            };
-            work.push(Box::pin(asked));
-        }
-        held.release();
-        let answers = all(work, settings.concurrency).await;
-        held.acquire()?;
-        let mut texts = Vec::with_capacity(answers.len());
-        for (answer, cost) in answers {
-            spent.add(cost);
-            texts.push(match answer {
-                PartAnswer::Text(text) => PartAnswer::Text(without_secrets(held, text)),
-                other => other,
-            });
-        }
-        Ok(texts)
+        let (estimator, failed) = (self.settings.estimator, &failed);
+        let job = |request| PartSummary { request, purpose, estimator, failed, too_long: false };
+        let mut jobs: Vec<PartSummary<'_>> = requests.into_iter().map(job).collect();
+        let answered = || {
+            done.set(done.get() + 1);
+            tell();
+        };
+        let answers = ask_each(io, held, self.stored, (&mut jobs, &answered), spent).await?;
+        let answers = answers.into_iter().zip(&jobs);
+        answers.map(|(answer, job)| if job.too_long { Ok(answer) } else { answer.map(Ok) }).collect()
     }
 }
 
@@ -313,113 +284,75 @@ fn texts(told: &[Told]) -> Vec<&str> {
 }
 
 /// A request as a summariser may see it.
-async fn clean(
+pub(super) async fn clean(
     io: &Io,
     held: &SessionGuard,
-    settings: &Settings,
     mut request: SummaryRequest,
 ) -> Result<Rc<SummaryRequest>> {
-    request.model = settings.summary_model.clone();
+    request.model = held.settings().summary_model.clone();
     Ok(Rc::new(redact_request(io, held, request).await?))
 }
 
-/// What came of a request.
-enum PartAnswer {
-    Text(String),
-    /// It does not fit the model's window.
-    TooLong(Error),
-    Failed(Error),
-}
-
-/// Asking about parts. Once one has failed for good nothing more is asked: what there is cannot become a summary.
-struct Asking<'a> {
-    io: &'a Io,
-    settings: &'a Settings,
-    job: &'a Job,
+/// Asking for the summary of a part. Once one has failed for good nothing more is asked: what there is cannot become a
+/// summary.
+struct PartSummary<'a> {
+    request: Rc<SummaryRequest>,
     purpose: Purpose,
+    estimator: Estimator,
     failed: &'a RefCell<Option<Error>>,
+    too_long: bool,
 }
 
-impl Asking<'_> {
-    /// Asks until an answer passes the checks or the attempts are used up.
-    async fn about(&self, request: &Rc<SummaryRequest>) -> (PartAnswer, CallCost) {
-        let mut spent = CallCost::default();
-        let answer = self.attempts(request, &mut spent).await;
-        if let PartAnswer::Failed(error) = &answer {
-            self.failed.borrow_mut().get_or_insert_with(|| error.clone());
-        }
-        (answer, spent)
+impl SummaryJob for PartSummary<'_> {
+    type Written = String;
+    const REFUSED: &'static str = "the summary of a part was not acceptable: ";
+
+    fn purpose(&self) -> Purpose {
+        self.purpose
     }
 
-    async fn attempts(&self, request: &Rc<SummaryRequest>, spent: &mut CallCost) -> PartAnswer {
-        let Asking { io, settings, job, purpose, failed } = *self;
-        let numbers = settings.numbers;
-        let question = match question_of(settings, request, purpose) {
-            Ok(question) => question,
-            Err(error) => return PartAnswer::Failed(error),
-        };
-        if let Some(text) = job.take(io, &question)
-            && let Ok(text) = self.accept(request, &text)
-        {
-            return PartAnswer::Text(text);
-        }
-        let mut last = Error::new(Code::SummaryFailed, "no attempt was made");
-        let mut asked = Rc::clone(request);
-        for attempt in 1..=numbers.retry_count {
-            if let Some(error) = failed.borrow().clone() {
-                return PartAnswer::Failed(error);
-            }
-            spent.calls += 1;
-            let mut wait = numbers.retry_wait_ms * u64::from(attempt);
-            match call(io, settings, &asked, attempt, purpose).await {
-                Ok((text, usage)) => {
-                    spent.add(CallCost { calls: 0, usage });
-                    match self.accept(request, &text) {
-                        Ok(accepted) => {
-                            job.keep(io, &question, &text).await;
-                            return PartAnswer::Text(accepted);
-                        }
-                        Err(reason) => {
-                            let what = format!("the summary of a part was not acceptable: {reason}");
-                            last = Error::new(Code::SummaryRejected, what);
-                            asked = Rc::new(once_more(request, &reason));
-                        }
-                    }
-                }
-                Err(failure) if failure.overflow && !failure.aborted => {
-                    return PartAnswer::TooLong(failure.error);
-                }
-                Err(failure) => {
-                    last = failure.error;
-                    if failure.aborted || !failure.retryable {
-                        break;
-                    }
-                    wait = wait.max(failure.retry_after_ms.unwrap_or(0));
-                }
-            }
-            io.log(
-                LogLevel::Warn,
-                format!("Attempt {attempt} of {} at a part failed: {last}", numbers.retry_count),
-            );
-            if attempt < numbers.retry_count
-                && let Err(failure) = io.sleep(wait).await
-            {
-                return PartAnswer::Failed(failure.into_error(Code::Aborted));
-            }
-        }
-        PartAnswer::Failed(last)
+    async fn question(&mut self) -> Result<Rc<SummaryRequest>> {
+        Ok(Rc::clone(&self.request))
     }
 
-    /// The text of an answer; or why it is no summary.
-    fn accept(&self, request: &SummaryRequest, answer: &str) -> Result<String, String> {
-        let estimator = self.settings.estimator;
+    async fn request(&mut self, _: u32, refused: Option<&str>) -> Result<Rc<SummaryRequest>> {
+        if let Some(error) = self.failed.borrow().clone() {
+            return Err(error);
+        }
+        Ok(match refused {
+            Some(reason) => Rc::new(once_more(&self.request, reason)),
+            None => Rc::clone(&self.request),
+        })
+    }
+
+    async fn accept(&mut self, answer: &str) -> Result<Judged<String>> {
+        let (request, estimator) = (&self.request, self.estimator);
         let shown = request.messages.iter().map(|message| estimator.text(&message.content)).sum();
         let checked = match self.purpose {
             Purpose::Parts => summary::check(answer, &without_content(request), shown, estimator),
             _ => summary::check(answer, request, shown, estimator),
         };
-        // Which references are of these messages is known of the whole.
-        checked.map(|text| summary::guarded(&text, &|_| true)).map_err(|rejection| rejection.reason)
+        Ok(match checked {
+            // Which references are of these messages is known of the whole.
+            Ok(text) => Judged::Good(summary::guarded(&text, &|_| true)),
+            Err(rejection) => Judged::Bad(rejection.reason),
+        })
+    }
+
+    // Whoever asked parts it.
+    fn is_cut(&mut self) -> bool {
+        self.too_long = true;
+        false
+    }
+
+    fn failed(attempt: u32, of: u32, why: &Error) -> Option<String> {
+        Some(format!("Attempt {attempt} of {of} at a part failed: {why}"))
+    }
+
+    fn gave_up(&self, _: &Io, why: &Error) {
+        if !self.too_long {
+            self.failed.borrow_mut().get_or_insert_with(|| why.clone());
+        }
     }
 }
 
@@ -432,14 +365,6 @@ pub(super) fn without_content(request: &SummaryRequest) -> SummaryRequest {
         model: None,
         ..*request
     }
-}
-
-/// What the calls for a summary take: how many there are, and the tokens of their prompts and answers.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct CallTally {
-    pub(super) count: usize,
-    pub(super) input: usize,
-    pub(super) output: usize,
 }
 
 /// The calls that a summary takes, if every answer is as long as it was asked for. Results that are not in the context any
@@ -461,9 +386,9 @@ pub(super) fn foretell(held: &SessionGuard, proposal: &Proposal) -> Result<CallT
     let wire = held.format().wire();
     let mut messages = values.iter().map(|value| wire.read(0, value)).collect::<Result<Vec<_>>>()?;
     messages_without_secrets(held, &mut messages);
-    let (wanted, prompt) = (Wanted::of(held, proposal, None, None), settings.preset.prompt);
-    let keep = wanted.keep();
-    let options = wanted.options(&settings, proposal, &keep, limit);
+    let stored = Job::default();
+    let history = History::of(held, (&messages, proposal, &stored), None, None);
+    let (options, prompt) = (history.options(None), settings.preset.prompt);
     if !matches!(prompt.build(&messages, &options), Ok(request) if request.truncated) {
         return Ok(one);
     }

@@ -3,24 +3,37 @@
 
 use super::calls::{Answered, answered};
 use super::replace::{Move, Replacement, moves};
+use super::rung::{MOVES_LATER, RungSpec, reduce};
 use super::shape::{digest, is_error, is_structured};
 use crate::context::{Item, Placeholder};
 use crate::error::Result;
 use crate::log::State;
-use crate::policy::{Digest, Trigger};
+use crate::policy::{Digest, Rung, Trigger};
 use std::collections::HashMap;
 
-/// What would be stored and digested. Run before the first prompt that it would stand in; a manual compaction summarises
-/// only.
-pub(crate) fn propose(state: &State, trigger: Trigger) -> Result<Option<Vec<Move>>> {
-    if matches!(trigger, Trigger::Manual | Trigger::None) {
-        return Ok(None);
-    }
+/// Run before the first prompt that a result would stand in; a manual compaction summarises only.
+pub(super) const RUNG: RungSpec = RungSpec {
+    rung: Rung::Process,
+    fires: |_, run, _| !matches!(run.trigger, Trigger::Manual | Trigger::None),
+    waits: None,
+    apply: |io, held, run, done| Box::pin(reduce(io, held, (&RUNG, run), propose, done)),
+    least: |state, least| {
+        least.replace(state, propose(state)?);
+        Ok(())
+    },
+    idle: |trigger| match trigger {
+        Trigger::Manual => Some(MOVES_LATER),
+        _ => Some("no new tool result is long enough to be processed"),
+    },
+};
+
+/// What would be stored and digested.
+fn propose(state: &State) -> Result<Vec<Move>> {
     let settings = &state.settings;
     let (numbers, tools) = (settings.numbers.process, &settings.process_tools);
     let large = |item: &Item| item.size.tokens >= numbers.min_tokens;
     if !state.context.items().iter().any(|item| large(item) && item.origin.place().is_some()) {
-        return Ok(None);
+        return Ok(Vec::new());
     }
     let kinds = answered(state)?.into_iter().filter(|result| !result.is_error).filter_map(|result| {
         let kind = tools.kind(&result.tool)?;
@@ -29,7 +42,7 @@ pub(crate) fn propose(state: &State, trigger: Trigger) -> Result<Option<Vec<Move
     });
     let kinds: HashMap<(usize, usize), (Digest, String)> = kinds.collect();
     let estimator = settings.estimator;
-    let found = moves(state, usize::MAX, |item, place, (nth, text)| {
+    moves(state, usize::MAX, |item, place, (nth, text)| {
         let (kind, arguments) = kinds.get(&(place.index, nth)).filter(|_| large(item))?;
         let tokens = estimator.text(text);
         let kept = tokens < numbers.min_tokens
@@ -43,6 +56,5 @@ pub(crate) fn propose(state: &State, trigger: Trigger) -> Result<Option<Vec<Move
         // What takes much of the window is no digest of it.
         let short = estimator.text(&digest) <= settings.hard_limit / 4;
         (smaller && short).then(|| Replacement::new(state, place, nth, text, Placeholder::Processed, write))
-    })?;
-    Ok(Some(found).filter(|moves| !moves.is_empty()))
+    })
 }

@@ -267,22 +267,17 @@ fn edited(state: &State, planned: &Move) -> Result<Item> {
     Ok(Item { body, size: planned.item.size, origin })
 }
 
-/// Replaces results. One that cannot be stored stays in place with a warning, the others go on (`S1.3`). A rehearsal
-/// tells nobody: nothing happened.
+/// Replaces results. One that cannot be stored stays in place with a warning, the others go on (`S1.3`).
 pub(crate) async fn run(
     io: &Io,
     held: &SessionGuard,
     rung: Rung,
     moves: Vec<Move>,
     (trigger, mut job): (Trigger, Option<Closing>),
-    rehearse: bool,
 ) -> Result<Edit> {
     let before = held.tokens();
     let total = moves.iter().map(|planned| planned.blobs.len()).sum();
     let progress = |done, current_tokens| {
-        if rehearse {
-            return;
-        }
         io.tell(Effect::Progress(Progress {
             stage: Stage::Offload,
             done,
@@ -330,8 +325,6 @@ pub(crate) async fn run(
     }
     if count > 0 {
         edit.detail = Some(format!("{count} results"));
-    }
-    if count > 0 && !rehearse {
         let did = if silent { "Cleared" } else { "Offloaded" };
         let level = if silent { LogLevel::Debug } else { LogLevel::Info };
         io.log(level, format!("{did} {count} tool results, {} tokens freed", edit.freed_tokens));

@@ -1,6 +1,6 @@
 //! What the ladder reports: plans, edits and results, in the shapes of the public API.
 
-use super::call::CallCost;
+use super::call::{CallCost, CallTally};
 use super::frame::text_of;
 use crate::context::{LedgerEntry, Origin, PinProposal, ledger};
 use crate::error::{Error, Result};
@@ -25,12 +25,20 @@ pub struct Edit {
     /// What offloading reports (`S1.2`).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub offload: Option<OffloadReport>,
+    /// What was asked for it in a dry run.
+    #[serde(skip)]
+    pub(crate) calls: CallTally,
 }
 
 impl Edit {
     /// A rung that has changed nothing yet.
     pub(crate) fn of(rung: Rung) -> Self {
-        Edit { kind: rung.as_str(), indices: Vec::new(), freed_tokens: 0, detail: None, offload: None }
+        Edit::named(rung.as_str(), Vec::new(), 0)
+    }
+
+    /// An edit of some messages.
+    pub(crate) fn named(kind: &'static str, indices: Vec<usize>, freed_tokens: usize) -> Self {
+        Edit { kind, indices, freed_tokens, detail: None, offload: None, calls: CallTally::default() }
     }
 }
 
@@ -80,15 +88,15 @@ pub struct RungPlan {
 }
 
 impl RungPlan {
-    /// A rung that calls no model.
+    /// The edit that a dry run made.
     pub(crate) fn of(edit: &Edit) -> Self {
         RungPlan {
             kind: edit.kind,
             indices: edit.indices.clone(),
             freed_tokens: edit.freed_tokens,
-            llm_calls: 0,
-            input_tokens: 0,
-            output_tokens: 0,
+            llm_calls: edit.calls.count,
+            input_tokens: edit.calls.input,
+            output_tokens: edit.calls.output,
         }
     }
 }

@@ -1,17 +1,18 @@
 //! History to a summary: written, committed, or the history stays as it was (`S1.5` to `S1.11`).
 
 use super::call::CallCost;
-use super::cut::Proposal;
+use super::cut::{self, Aim, Proposal};
+use super::floor::{Least, floor};
 use super::frame::tokens_of;
-use super::keeping::{Kept, budget};
-use super::result::{CompactionResult, Edit, RungPlan};
-use super::write::{Order, Written, by_model, fell_back, input_limit, tell, write};
-use super::{parts, reasoning};
+use super::result::{CompactionResult, Edit};
+use super::rung::{AGAIN, Climbed, Run, RungSpec};
+use super::write::{Written, by_model, fell_back, input_limit, tell};
+use super::{emergency, last, reasoning};
 use crate::checkpoint::{self, warn_after};
 use crate::context::{Keep, LogEntry};
 use crate::error::{Code, Error, Result};
 use crate::log::{Cause, ContextChange, Job, SessionGuard, State, Summarised, elsewhere};
-use crate::policy::{Rung, Summariser, Trigger};
+use crate::policy::{Rung, Trigger};
 use crate::step::{Effect, Io, LogLevel, Notice, Stage};
 use crate::summary::PROMPT_VERSION;
 
@@ -21,9 +22,33 @@ const NOTHING: &str = "No messages to compress";
 /// Why nothing is done where the built-in summary would not be smaller than what it stands for.
 const TOO_LITTLE: &str = "Nothing to compress: too little to summarize";
 
+/// Due by hand, when the provider said that the prompt was too long, and by what offloading left.
+pub(super) const RUNG: RungSpec = RungSpec {
+    rung: Rung::Summarise,
+    fires: |state, run, done| {
+        let forced = matches!(run.trigger, Trigger::Manual | Trigger::Overflow);
+        forced || fires(state, done.freed_by(Rung::Offload))
+    },
+    waits: Some(can_wait),
+    apply: |io, held, run, done| Box::pin(apply(io, held, run, done)),
+    least,
+    idle: |_| Some("the next summary is not due yet"),
+};
+
+/// What the options say is kept; of a share of what is left, which is smaller with every summary, one message.
+fn least(state: &State, least: &mut Least) -> Result<()> {
+    let mut aim = Aim::of(&state.settings);
+    least.proposal = cut::propose(state, aim)?.ok();
+    if least.proposal.is_some() && matches!(aim.keep, Keep::Fraction(_)) {
+        aim.keep = Keep::Messages(1);
+        least.proposal = cut::propose(state, aim)?.ok();
+    }
+    Ok(())
+}
+
 /// Summarising is due when offloading freed too little and the last attempt is long enough ago (`S1.4`), or when the
 /// context does not fit the window at all.
-pub(crate) fn fires(state: &State, freed: usize) -> bool {
+fn fires(state: &State, freed: usize) -> bool {
     let numbers = &state.settings.numbers;
     let tokens = state.tokens();
     let cooled = state
@@ -50,24 +75,50 @@ fn gain(state: &State) -> usize {
     total.saturating_sub(kept)
 }
 
-/// What the rung would do.
-pub(crate) async fn rehearse(io: &Io, held: &SessionGuard, proposal: &Proposal) -> Result<RungPlan> {
-    let settings = held.settings();
-    let of_reasoning = proposal.unbound_tokens(io, held).await?;
-    let target = proposal.target_tokens;
-    let beside = settings.numbers.keep.map_or(0, |keep| budget(keep, proposal.replaced_tokens));
-    let calls = match settings.summariser {
-        Summariser::Extractive => None,
-        _ => Some(parts::foretell(held, proposal)?),
-    };
-    Ok(RungPlan {
-        kind: Rung::Summarise.as_str(),
-        indices: proposal.indices(),
-        freed_tokens: proposal.replaced_tokens.saturating_sub(target + beside) + of_reasoning,
-        llm_calls: calls.map_or(0, |calls| calls.count),
-        input_tokens: calls.map_or(0, |calls| calls.input),
-        output_tokens: calls.map_or(0, |calls| calls.output),
-    })
+/// Where a share of the tokens is kept, one summary may not be enough: another one keeps the share of what it left. It is
+/// tried again as long as that gets anywhere.
+async fn apply(io: &Io, held: &mut SessionGuard, run: &Run<'_>, done: &mut Climbed) -> Result<bool> {
+    let limit = held.settings().hard_limit;
+    for _ in 0..AGAIN {
+        // A summary may fail: what the step that needs none would leave decides.
+        let floor = floor(io, held, run.trigger, true).await?;
+        if floor.total > limit && run.trigger != Trigger::Manual {
+            // No summary makes it fit: the model would be asked in vain, step after step.
+            done.idle.push(floor.to_string().into());
+            return Ok(true);
+        }
+        let room = held.settings().numbers.target_tokens.min(limit / 4);
+        let excess = floor.before.saturating_add(room).saturating_sub(limit);
+        if held.tokens() > limit && excess > 0 {
+            last::shorten(io, held, run, (excess, &|index| floor.stays.holds(index)), done).await?;
+            if run.trigger == Trigger::Auto && !held.state().is_due() && held.tokens() <= limit {
+                return Ok(true);
+            }
+        }
+        let proposal = cut::propose(&held.state(), Aim::of(&held.settings()))?;
+        done.idle.extend(proposal.as_ref().err().cloned().map(Into::into));
+        emergency::secure(io, held, run.trigger).await?;
+        let mut result = self::run(io, held, (run, Rung::Summarise), proposal).await?;
+        if let Some(before) = &done.result {
+            result.follow(before);
+        }
+        let freed = result.freed_tokens;
+        done.edits.extend(result.applied_edits.iter().cloned());
+        done.result = Some(result);
+        if run.trigger == Trigger::Manual || freed == 0 || held.tokens() <= limit {
+            return Ok(true);
+        }
+    }
+    Ok(true)
+}
+
+/// True when a summary that is due may be made while the conversation goes on: a model is asked for it, there is something
+/// to summarise, and the prompt fits without it.
+fn can_wait(state: &State, trigger: Trigger) -> Result<bool> {
+    if trigger != Trigger::Auto || !state.settings.asks_a_model() || !emergency::has_room(state) {
+        return Ok(false);
+    }
+    Ok(cut::propose(state, Aim::of(&state.settings))?.is_ok())
 }
 
 /// Replaces the older part of the history by a summary.
@@ -77,11 +128,11 @@ pub(crate) async fn rehearse(io: &Io, held: &SessionGuard, proposal: &Proposal) 
 pub(crate) async fn run(
     io: &Io,
     held: &mut SessionGuard,
-    order: Order<'_>,
+    (run, rung): (&Run<'_>, Rung),
     proposal: Result<Proposal, String>,
 ) -> Result<CompactionResult> {
     let started = io.now().await?;
-    let mut result = CompactionResult::begin(held, order.trigger);
+    let mut result = CompactionResult::begin(held, run.trigger);
     tell(io, held, Stage::Identify, 1, 0);
     match proposal {
         Err(_) if held.settings().preset.checkpoints => result.reason = Some(NOTHING.into()),
@@ -95,14 +146,9 @@ pub(crate) async fn run(
                 state.row.attempted_at.replace(steps)
             };
             let mut spent = CallCost::default();
-            let written = match begin(io, held, &proposal, order).await {
-                Ok(Some(job)) => match Kept::of(io, held, &mut proposal, order.rung).await {
-                    Ok(kept) => {
-                        let kept = kept.as_ref();
-                        write(io, held, (&proposal, kept), order, (started, &job), &mut spent).await
-                    }
-                    Err(error) => Err(error),
-                },
+            let how = (run, rung, started);
+            let written = match run.writer.summary(io, held, &mut proposal, how, &mut spent).await {
+                Ok(Some(written)) => Ok(written),
                 Ok(None) => {
                     held.state_mut().row.attempted_at = attempted_at;
                     result.reason = Some(elsewhere().message);
@@ -111,7 +157,7 @@ pub(crate) async fn run(
                 Err(error) => Err(error),
             };
             let update = match &written {
-                Ok(written) => SummaryUpdate::of(io, held, &proposal, order, written).await,
+                Ok(written) => SummaryUpdate::of(io, held, &proposal, (run, rung), written).await,
                 Err(error) => Err(error.clone()),
             };
             match update {
@@ -119,7 +165,7 @@ pub(crate) async fn run(
                     result.preserved_count = proposal.preserved;
                     result.retired_refs = proposal.retired();
                     let entry = update.entry;
-                    let edit = update.commit(io, held, &proposal, order).await?;
+                    let edit = update.commit(io, held, &proposal, (run, rung)).await?;
                     result.pin_proposals = proposal.unanswered;
                     result.saved_tokens = Some(entry.saved);
                     result.log_entry = Some(entry.text());
@@ -136,7 +182,7 @@ pub(crate) async fn run(
                 // Nobody was asked to write, so nobody failed, as long as the context fits.
                 Err(error)
                     if error.code == Code::SummaryRejected
-                        && !by_model(&held.settings(), order)
+                        && !by_model(&held.settings(), rung)
                         && held.tokens() <= held.settings().hard_limit =>
                 {
                     result.reason = Some(format!("{TOO_LITTLE}, {} tokens", proposal.replaced_tokens));
@@ -180,12 +226,18 @@ fn warn(io: &Io, held: &SessionGuard) {
 
 /// The calls of a model that the summary takes; none where nobody is asked. `None` when someone else makes them, and
 /// there is room to wait for what they lead to.
-async fn begin(io: &Io, held: &SessionGuard, proposal: &Proposal, order: Order<'_>) -> Result<Option<Job>> {
+pub(super) async fn begin(
+    io: &Io,
+    held: &SessionGuard,
+    proposal: &Proposal,
+    trigger: Trigger,
+    rung: Rung,
+) -> Result<Option<Job>> {
     let settings = held.settings();
-    if !by_model(&settings, order) {
+    if !by_model(&settings, rung) {
         return Ok(Some(Job::default()));
     }
-    let insist = order.trigger != Trigger::Auto || held.tokens() > settings.hard_limit;
+    let insist = trigger != Trigger::Auto || held.tokens() > settings.hard_limit;
     // As long as the calls for the parts of a long history may take, about.
     let rounds = proposal.replaced_tokens / input_limit(&settings, proposal.target_tokens).max(1);
     let rounds = 1 + rounds.div_ceil(settings.concurrency) as u64;
@@ -206,7 +258,7 @@ impl SummaryUpdate {
         io: &Io,
         held: &SessionGuard,
         proposal: &Proposal,
-        order: Order<'_>,
+        (run, rung): (&Run<'_>, Rung),
         written: &Written,
     ) -> Result<SummaryUpdate> {
         tell(io, held, Stage::Update, 1, 0);
@@ -224,10 +276,10 @@ impl SummaryUpdate {
             return Err(Error::new(Code::ContextOverflow, what));
         }
         let cause = Cause {
-            trigger: order.trigger.as_str().into(),
+            trigger: run.trigger.as_str().into(),
             prompt_version: Some(PROMPT_VERSION),
             model: written.model.clone(),
-            ..Cause::of(&held.state(), order.rung.stored(), after)
+            ..Cause::of(&held.state(), rung.stored(), after)
         };
         let entry = LogEntry {
             at: written.started,
@@ -250,13 +302,14 @@ impl SummaryUpdate {
         io: &Io,
         held: &SessionGuard,
         proposal: &Proposal,
-        order: Order<'_>,
+        (run, rung): (&Run<'_>, Rung),
     ) -> Result<Edit> {
         tell(io, held, Stage::Commit, 1, self.freed);
         held.change(io, self.change).await?;
         let indices = proposal.indices();
         let (count, freed) = (indices.len(), self.freed);
         io.log(LogLevel::Info, format!("Summarised {count} messages, {freed} tokens freed"));
-        Ok(Edit { indices, freed_tokens: freed, detail: self.detail, ..Edit::of(order.rung) })
+        let edit = Edit { detail: self.detail, ..Edit::named(rung.as_str(), indices, freed) };
+        Ok(run.writer.told(rung, edit))
     }
 }

@@ -1,21 +1,20 @@
 //! A summary, asked for and checked until one is acceptable, or made by the built-in summariser (`S1.6`, `S1.7`).
 
-use super::call::{CallCost, call, question_of};
+use super::ask::{Judged, SummaryJob, ask, shorter};
+use super::call::CallCost;
 use super::cut::Proposal;
 use super::frame::{author_of, candidate, knows, text_of};
 use super::keeping::Kept;
-use super::ladder::Climb;
-use super::parts::{Long, Wanted, without_content};
-use super::redaction::{messages_without_secrets, redact, redact_request, without_secrets};
+use super::parts::{History, clean, without_content};
+use super::redaction::{messages_without_secrets, redact, without_secrets};
 use super::{files, replace};
 use crate::context::{Item, Origin};
 use crate::error::{Code, Error, Result};
 use crate::log::{Closing, Job, SessionGuard};
-use crate::message::Message;
-use crate::policy::{Fallback, Rung, Settings, Summariser, Trigger};
+use crate::policy::{Fallback, Rung, Settings, Summariser};
 use crate::recall::Archive;
 use crate::step::{Effect, Io, LogLevel, Notice, Progress, Purpose, Stage};
-use crate::summary::{self, PromptOptions, SummaryRequest};
+use crate::summary::{self, SummaryRequest};
 use crate::wire;
 use std::rc::Rc;
 
@@ -31,24 +30,6 @@ pub(super) fn max_tokens(target: usize) -> usize {
 pub(super) fn input_limit(settings: &Settings, target: usize) -> usize {
     let window = settings.summary_window.unwrap_or(settings.window);
     window.saturating_sub(max_tokens(target)) / 100 * INPUT_PERCENT
-}
-
-/// What is asked for.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Order<'r> {
-    /// What set it off.
-    pub(crate) trigger: Trigger,
-    /// More guidance for the summary.
-    pub(crate) instructions: Option<&'r str>,
-    /// On whose behalf: [`Rung::Rollover`] is written by the built-in summariser, which cannot fail.
-    pub(crate) rung: Rung,
-}
-
-impl<'r> Order<'r> {
-    /// What a climb asks a rung for.
-    pub(crate) fn new(climb: Climb<'r>, rung: Rung) -> Self {
-        Order { trigger: climb.trigger, instructions: climb.instructions, rung }
-    }
 }
 
 /// How far a compaction is. Preset `checkpoint` tells its six stages (`S5.5`), the others what takes time.
@@ -89,7 +70,7 @@ pub(super) async fn write(
     io: &Io,
     held: &mut SessionGuard,
     (proposal, kept): (&Proposal, Option<&Kept>),
-    order: Order<'_>,
+    (instructions, rung): (Option<&str>, Rung),
     (started, job): (u64, &Job),
     spent: &mut CallCost,
 ) -> Result<Written> {
@@ -106,9 +87,24 @@ pub(super) async fn write(
     messages_without_secrets(held, &mut messages);
     io.breathe(bytes).await?;
     let mut failed = None;
-    if by_model(&settings, order) {
-        let inputs = Inputs { messages: &messages, proposal, kept, files: &files, started, job };
-        match ask(io, held, &inputs, order.instructions, spent).await {
+    if by_model(&settings, rung) {
+        let constraints = kept.map(Kept::constraints);
+        let history = History::of(held, (&messages, proposal, job), constraints, instructions);
+        let mut asking = HistorySummary {
+            io,
+            held: &mut *held,
+            history,
+            kept,
+            files: &files,
+            started,
+            purpose: Purpose::History,
+            first: None,
+            against: Rc::default(),
+            spent: CallCost::default(),
+        };
+        let written = ask(io, &settings, job, &mut asking, spent).await;
+        spent.add(asking.spent);
+        match written {
             Ok((text, items)) => {
                 let model = settings.summariser_model().map(str::to_string);
                 return Ok(Written { text, items, fell_back: None, model, started, job: job.closing() });
@@ -130,10 +126,8 @@ pub(super) async fn write(
     let target = kept.map_or(proposal.target_tokens, |kept| kept.alone(proposal.target_tokens));
     let mut target = target.min(replaced / 2);
     let mut files = files;
-    if order.rung == Rung::Rollover {
-        let fixed = held.state().corrected(held.state().fixed_tokens);
-        let room = settings.hard_limit.saturating_sub(fixed);
-        target = target.min(room.saturating_sub(proposal.mandatory_tokens) / 2);
+    if rung == Rung::Rollover {
+        target = target.min(room_anew(held, proposal));
         files = String::new();
     }
     let text = kept.map_or_else(String::new, |kept| kept.summary(held, target));
@@ -155,6 +149,13 @@ pub(super) async fn write(
         io.tell(Effect::Notify(Notice::Warning { code: error.code, message }));
     }
     Ok(Written { text, items, fell_back: failed, model: None, started, job: job.closing() })
+}
+
+/// Tokens that the summary of a context that begins anew may take.
+pub(super) fn room_anew(held: &SessionGuard, proposal: &Proposal) -> usize {
+    let fixed = held.state().corrected(held.state().fixed_tokens);
+    let room = held.settings().hard_limit.saturating_sub(fixed);
+    room.saturating_sub(proposal.mandatory_tokens) / 2
 }
 
 /// What is said about a summary that the built-in summariser had to write.
@@ -218,50 +219,34 @@ pub(super) fn without_quotes(held: &SessionGuard, item: &Item) -> Result<Option<
     Ok(Some(Rc::from(wire.text_message(author_of(item), &text, checkpoint, Some(&value)))))
 }
 
-/// What a summary is made from.
-struct Inputs<'a> {
-    messages: &'a [Message<'a>],
-    proposal: &'a Proposal,
+/// A model writes it. [`Rung::Rollover`] is left to the built-in summariser, which cannot fail.
+pub(super) fn by_model(settings: &Settings, rung: Rung) -> bool {
+    settings.summariser != Summariser::Extractive && rung != Rung::Rollover
+}
+
+/// Asking for the summary of a history (`S1.7`).
+struct HistorySummary<'a> {
+    io: &'a Io,
+    held: &'a mut SessionGuard,
+    history: History<'a>,
     kept: Option<&'a Kept>,
     files: &'a str,
     started: u64,
-    job: &'a Job,
+    purpose: Purpose,
+    /// The request of the first attempt, until it is made.
+    first: Option<Rc<SummaryRequest>>,
+    /// What an answer is checked against.
+    against: Rc<SummaryRequest>,
+    /// What the parts of a long one cost.
+    spent: CallCost,
 }
 
-/// A model writes it.
-pub(super) fn by_model(settings: &Settings, order: Order<'_>) -> bool {
-    settings.summariser != Summariser::Extractive && order.rung != Rung::Rollover
-}
-
-/// Asks the summariser until an answer passes its checks or the attempts are used up (`S1.7`).
-async fn ask(
-    io: &Io,
-    held: &mut SessionGuard,
-    inputs: &Inputs<'_>,
-    instructions: Option<&str>,
-    spent: &mut CallCost,
-) -> Result<(String, Vec<Item>)> {
-    let Inputs { messages, proposal, job, .. } = *inputs;
-    let settings = held.settings();
-    let (numbers, tokens) = (settings.numbers, held.tokens());
-    let mut limit = input_limit(&settings, proposal.target_tokens);
-    let mut rejected: Option<String> = None;
-    let mut question = None;
-    let mut last = Error::new(Code::SummaryFailed, "no attempt was made");
-    // A summary that says too little of what must be kept, while it is asked for once more.
-    let mut first: Option<(String, Vec<Item>)> = None;
-    let constraints = inputs.kept.map(Kept::constraints);
-    let wanted = Wanted::of(held, proposal, constraints, instructions);
-    let keep = wanted.keep();
-    let mut told = None;
-    for attempt in 1..=numbers.retry_count {
-        let options = PromptOptions {
-            rejected: rejected.as_deref(),
-            ..wanted.options(&settings, proposal, &keep, limit)
-        };
-        let long = Long { messages, options, job };
-        let attempts = (attempt as usize - 1, numbers.retry_count as usize);
-        let (mut request, purpose, steps) = long.next(io, held, &mut told, attempts, spent).await?;
+impl HistorySummary<'_> {
+    async fn build(&mut self, attempt: u32, refused: Option<&str>) -> Result<Rc<SummaryRequest>> {
+        let HistorySummary { io, held, history, spent, .. } = self;
+        let tokens = held.tokens();
+        let attempts = (attempt as usize - 1, held.settings().numbers.retry_count as usize);
+        let (request, purpose, steps) = history.next(io, held, refused, attempts, spent).await?;
         io.tell(Effect::Progress(Progress {
             stage: Stage::Summarise,
             done: steps.0,
@@ -269,108 +254,82 @@ async fn ask(
             previous_tokens: tokens,
             current_tokens: tokens,
         }));
-        request.model = settings.summary_model.clone();
         let bytes = request.messages.iter().map(|message| message.content.len()).sum();
         io.breathe(bytes).await?;
-        let request = Rc::new(redact_request(io, held, request).await?);
+        let request = clean(io, held, request).await?;
         io.breathe(bytes).await?;
-        let against = match purpose {
+        self.purpose = purpose;
+        self.against = match purpose {
             Purpose::Parts => Rc::new(without_content(&request)),
             _ => Rc::clone(&request),
         };
-        let question = match &question {
-            Some(question) => question,
-            // What the first attempt asks: why another one was needed is no part of it.
-            None => question.insert(question_of(&settings, &request, purpose)?),
-        };
-        if let Some(text) = job.take(io, question)
-            && let Ok(written) = accept(io, held, inputs, &against, &text).await?
-        {
-            return Ok(written);
-        }
-        spent.calls += 1;
-        held.release();
-        let answer = call(io, &settings, &request, attempt, purpose).await;
-        held.acquire()?;
-        let mut wait = numbers.retry_wait_ms * u64::from(attempt);
-        match answer {
-            Ok((text, usage)) => {
-                spent.add(CallCost { calls: 0, usage });
-                let reason = match accept(io, held, inputs, &against, &text).await? {
-                    Ok(written) => {
-                        let asked_again = first.is_some() || attempt == numbers.retry_count;
-                        let missing =
-                            inputs.kept.filter(|_| !asked_again).and_then(|kept| kept.missing(&written.0));
-                        let Some(missing) = missing else {
-                            job.keep(io, question, &text).await;
-                            return Ok(written);
-                        };
-                        first = Some(written);
-                        wait = 0;
-                        missing
-                    }
-                    Err(reason) => reason,
-                };
-                let what = format!("the summary was not acceptable: {reason}");
-                last = Error::new(Code::SummaryRejected, what);
-                rejected = Some(reason);
-            }
-            Err(failure) => {
-                if failure.aborted {
-                    return Err(failure.error);
-                }
-                if failure.overflow {
-                    limit = limit / 5 * 3;
-                }
-                wait = wait.max(failure.retry_after_ms.unwrap_or(0));
-                last = failure.error;
-                if !failure.retryable {
-                    break;
-                }
-            }
-        }
-        io.log(
-            LogLevel::Warn,
-            format!("Summary attempt {attempt} of {} failed: {last}", numbers.retry_count),
-        );
-        if attempt < numbers.retry_count {
-            held.release();
-            let slept = io.sleep(wait).await;
-            held.acquire()?;
-            slept.map_err(|failure| failure.into_error(Code::Aborted))?;
-        }
+        Ok(request)
     }
-    first.ok_or(last)
 }
 
-/// The summary that an answer is, with what takes the place of the messages; or why it is none.
-async fn accept(
-    io: &Io,
-    held: &SessionGuard,
-    inputs: &Inputs<'_>,
-    request: &SummaryRequest,
-    answer: &str,
-) -> Result<Result<(String, Vec<Item>), String>> {
-    let Inputs { proposal, kept, files, started, .. } = *inputs;
-    let settings = held.settings();
-    // The estimator's tokens mean nothing to an app that counts itself: its own counter decides in `candidate`.
-    let most = if settings.app_counts { usize::MAX } else { proposal.replaced_tokens };
-    let text = match summary::check(answer, request, most, settings.estimator) {
-        Ok(text) => guard(held, proposal, &without_secrets(held, text)),
-        Err(rejection) => return Ok(Err(rejection.reason)),
-    };
-    tell(io, held, Stage::Checkpoint, 1, 0);
-    let mut behind = String::new();
-    if let Some(kept) = kept {
-        if let Some(reason) = kept.objection(&text, held, proposal.replaced_tokens) {
-            return Ok(Err(reason));
-        }
-        behind = guard(held, proposal, &kept.behind(io, held, &text).await?);
+impl SummaryJob for HistorySummary<'_> {
+    type Written = (String, Vec<Item>);
+    const REFUSED: &'static str = "the summary was not acceptable: ";
+
+    fn purpose(&self) -> Purpose {
+        self.purpose
     }
-    behind.push_str(files);
-    match candidate(io, held, proposal, &text, &behind, started).await {
-        Ok(items) => Ok(Ok((text, items))),
-        Err(error) if error.code == Code::SummaryRejected => Ok(Err(error.message)),
-        Err(error) => Err(error),
+
+    // What the first attempt asks: why another one was needed is no part of it.
+    async fn question(&mut self) -> Result<Rc<SummaryRequest>> {
+        let request = self.build(1, None).await?;
+        Ok(Rc::clone(self.first.insert(request)))
+    }
+
+    async fn request(&mut self, attempt: u32, refused: Option<&str>) -> Result<Rc<SummaryRequest>> {
+        match self.first.take() {
+            Some(request) => Ok(request),
+            None => self.build(attempt, refused).await,
+        }
+    }
+
+    async fn accept(&mut self, answer: &str) -> Result<Judged<Self::Written>> {
+        let HistorySummary { io, ref held, ref history, kept, files, started, ref against, .. } = *self;
+        let (settings, proposal) = (held.settings(), history.proposal);
+        // The estimator's tokens mean nothing to an app that counts itself: its own counter decides in `candidate`.
+        let most = if settings.app_counts { usize::MAX } else { proposal.replaced_tokens };
+        let text = match summary::check(answer, against, most, settings.estimator) {
+            Ok(text) => guard(held, proposal, &without_secrets(held, text)),
+            Err(rejection) => return Ok(Judged::Bad(rejection.reason)),
+        };
+        tell(io, held, Stage::Checkpoint, 1, 0);
+        let mut behind = String::new();
+        if let Some(kept) = kept {
+            if let Some(reason) = kept.objection(&text, held, proposal.replaced_tokens) {
+                return Ok(Judged::Bad(reason));
+            }
+            behind = guard(held, proposal, &kept.behind(io, held, &text).await?);
+        }
+        behind.push_str(files);
+        match candidate(io, held, proposal, &text, &behind, started).await {
+            Ok(items) => Ok(match kept.and_then(|kept| kept.missing(&text)) {
+                Some(missing) => Judged::Lacking((text, items), missing),
+                None => Judged::Good((text, items)),
+            }),
+            Err(error) if error.code == Code::SummaryRejected => Ok(Judged::Bad(error.message)),
+            Err(error) => Err(error),
+        }
+    }
+
+    fn is_cut(&mut self) -> bool {
+        self.history.limit = shorter(self.history.limit);
+        true
+    }
+
+    fn failed(attempt: u32, of: u32, why: &Error) -> Option<String> {
+        Some(format!("Summary attempt {attempt} of {of} failed: {why}"))
+    }
+
+    fn release(&mut self) {
+        self.held.release();
+    }
+
+    fn acquire(&mut self) -> Result<()> {
+        self.held.acquire()
     }
 }

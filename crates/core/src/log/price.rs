@@ -87,7 +87,7 @@ impl State {
         let meter = self.row.paid.meter;
         let cached = match meter.last {
             // Nobody has said when the last call was: as a rule a moment ago.
-            None if !self.durable => context,
+            None if self.row.id.is_empty() => context,
             _ => meter.cached(now, &self.prices()).min(context),
         };
         let items = self.context.items();

@@ -10,7 +10,7 @@ pub use prepare::{Later, Prepared};
 use super::append::{AppendInput, append};
 use super::{fork, pins};
 use crate::checkpoint::{Goal, Source, markers};
-use crate::compaction::{self, Climb, CompactionResult, Plan};
+use crate::compaction::{self, ClimbPart, CompactionResult, Plan, Run};
 use crate::context::{Item, MessageSource, Origin, Place};
 use crate::error::{Code, Error, Result};
 use crate::keys::ids;
@@ -379,12 +379,12 @@ impl Session {
 }
 
 async fn compact(io: &Io, held: &mut SessionGuard, instructions: Option<&str>) -> Result<Compacted> {
-    let climb = Climb::whole(Trigger::Manual, instructions);
+    let run = Run::new(ClimbPart::Whole, Trigger::Manual, instructions);
     let started = io.now().await?;
     held.catch_up(io).await?;
     held.store_or_warn(io).await?;
     let begun = CompactionResult::begin(held, Trigger::Manual);
-    let done = compaction::climb(io, held, climb).await?;
+    let done = compaction::climb(io, held, &run).await?;
     let mut result = match done.result {
         Some(mut result) => {
             result.tell(held, done.edits);
@@ -394,14 +394,14 @@ async fn compact(io: &Io, held: &mut SessionGuard, instructions: Option<&str>) -
         None => {
             let freed_tokens = done.edits.iter().map(|edit| edit.freed_tokens).sum();
             let reason = done.edits.is_empty().then(|| compaction::reason(&done.idle));
-            let (usage, llm_calls, error) = (done.spent.usage, done.spent.calls, done.spent.failed);
+            let (cost, error) = (done.spent.cost, done.spent.failed);
             let edits = done.edits;
             let mut result = CompactionResult {
                 changed: !edits.is_empty(),
                 freed_tokens,
                 applied_edits: edits,
-                usage,
-                llm_calls,
+                usage: cost.usage,
+                llm_calls: cost.calls,
                 reason,
                 ..begun
             };

@@ -108,13 +108,9 @@ fn mended(held: &SessionGuard, sent: &Context, changes: &[Change]) -> Edit {
     rules.sort_unstable();
     rules.dedup();
     let indices: BTreeSet<usize> = state.unsent.iter().map(|unsent| unsent.index).collect();
-    Edit {
-        kind: "repair",
-        indices: indices.into_iter().collect(),
-        freed_tokens: state.tokens().saturating_sub(state.tokens_with(sent)),
-        detail: Some(format!("not sent as the provider would refuse it ({})", rules.join(", "))),
-        offload: None,
-    }
+    let freed = state.tokens().saturating_sub(state.tokens_with(sent));
+    let detail = Some(format!("not sent as the provider would refuse it ({})", rules.join(", ")));
+    Edit { detail, ..Edit::named("repair", indices.into_iter().collect(), freed) }
 }
 
 /// An empty prompt is refused by every provider, and would hide what is wrong.

@@ -19,7 +19,7 @@ const AROUND: usize = 24;
 
 /// A part of a conversation: messages `of`, which take `tokens` in a request that has room for them.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Run {
+pub(crate) struct Stretch {
     /// The messages.
     pub(crate) of: Range<usize>,
     /// All tokens of the request for it, when nothing of it is shortened.
@@ -34,7 +34,7 @@ impl PromptTemplate {
         messages: &[Message<'_>],
         all: Range<usize>,
         options: &PromptOptions<'_>,
-    ) -> Vec<Run> {
+    ) -> Vec<Stretch> {
         let limit = options.max_input_tokens.unwrap_or(usize::MAX);
         let estimator = options.estimator;
         let taken = estimator.text(&self.system(PART, options)) + FRAMES;
@@ -62,7 +62,7 @@ impl PromptTemplate {
                 // What is too long by itself is shown with what led to it.
                 if measure(end..end + 1) > room { end + 1 } else { end }
             });
-            runs.push(Run { of: start..end, tokens: (measure(start..end) + taken).min(limit) });
+            runs.push(Stretch { of: start..end, tokens: (measure(start..end) + taken).min(limit) });
             start = end;
         }
         runs

@@ -103,7 +103,7 @@ pub struct PromptOptions<'a> {
     /// The goal that it is to tell the progress of (`S5.13`).
     pub goal: Option<&'a Goal>,
     /// Constraints of the user that the summary must keep (`S4.3`), oldest first, with the index of their message.
-    pub keep: &'a [(usize, &'a str)],
+    pub keep: &'a [(usize, String)],
 }
 
 impl PromptOptions<'_> {
@@ -134,7 +134,7 @@ impl Default for PromptOptions<'_> {
 }
 
 /// What a summariser is asked.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Default, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct SummaryRequest {
     /// The system prompt.

@@ -394,7 +394,19 @@ fn the_plan_tells_what_ages_and_what_rolls_over() {
     let mut full = Harness::new(options(json!({ "contextWindow": 4_000 })));
     full.append(&chat(4, 1_000));
     let plan = full.host.run(full.session.plan()).unwrap();
-    assert!(plan.edits.iter().any(|rung| rung.kind == "rollover"), "{plan:?}");
+    let rungs: Vec<(&str, bool)> = plan.edits.iter().map(|rung| (rung.kind, rung.freed_tokens > 0)).collect();
+    assert_eq!(rungs, [("summarize", false), ("summarize", true)], "{plan:?}");
+    let mut alone = Harness::new(options(json!({ "contextWindow": 4_000, "summarize": "extractive" })));
+    alone.append(&[
+        user("ask"),
+        assistant(&long("answer", 1_000)),
+        user("more"),
+        assistant(&long("all", 1_800)),
+    ]);
+    let plan = alone.host.run(alone.session.plan()).unwrap();
+    let edits = alone.prepare().edits;
+    let made: Vec<_> = edits.iter().map(|edit| (edit.kind, &edit.indices)).collect();
+    assert_eq!(plan.edits.iter().map(|rung| (rung.kind, &rung.indices)).collect::<Vec<_>>(), made);
 }
 
 #[test]

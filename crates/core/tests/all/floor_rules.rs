@@ -148,3 +148,42 @@ fn f23_a_preset_that_only_clears_says_what_it_reaches() {
         "{again:?}"
     );
 }
+
+/// Beyond the floor: what stands around a summary, and an answer of one word for each result.
+const AROUND: usize = 400;
+
+#[test]
+fn h8_the_shortest_answers_reach_the_floor_of_every_set_of_rungs() {
+    let (messages, mut missed) = (work(), Vec::new());
+    for set in 0..1_usize << RUNGS.len() {
+        let rungs: Vec<Rung> =
+            (0..RUNGS.len()).filter(|nth| set >> nth & 1 == 1).map(|nth| RUNGS[nth]).collect();
+        let run = |hard_limit: usize| {
+            let options = json!({
+                "preset": "balanced", "contextWindow": 60_000, "compactAt": { "tokens": 100 },
+                "offload": { "minChars": 400 }, "advanced": { "offload": { "scanFraction": 1.0 } },
+                "keep": { "tokens": 600 }, "summarize": { "call": true, "attempts": 1 },
+            });
+            let mut settings = (*settings(options)).clone();
+            (settings.rungs, settings.hard_limit) = (rungs.clone(), hard_limit);
+            let mut host = Host::new(Rc::<MemoryStore>::default() as _, "host");
+            host.summarise = Box::new(|_, _| summary("The user asked for it."));
+            let (session, _) = host.run(Session::open(Rc::new(settings), Some("s".into()), 10_000)).unwrap();
+            host.run(session.append(messages.clone())).unwrap();
+            let floor = host.run(session.plan()).unwrap().floor;
+            let left = host.run(session.prepare(Trigger::Overflow, Vec::new()));
+            (floor, left.map(|prepared| prepared.usage.used_tokens).map_err(|error| error.message))
+        };
+        // A limit that is little more than the floor leaves no other choice.
+        let (mut limit, mut found) = (50_000, run(50_000));
+        while found.0 + AROUND < limit {
+            limit = found.0 + AROUND;
+            found = run(limit);
+        }
+        match found {
+            (floor, Ok(left)) if (floor..=floor + AROUND).contains(&left) => {}
+            (floor, left) => missed.push(format!("{rungs:?}, floor {floor}, limit {limit}: {left:?}")),
+        }
+    }
+    assert!(missed.is_empty(), "{} missed:\n{}", missed.len(), missed.join("\n"));
+}

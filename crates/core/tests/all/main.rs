@@ -48,6 +48,7 @@ mod input_rules;
 mod instruction_rules;
 mod job_rules;
 mod keep_rules;
+mod ladder_rules;
 mod large_rules;
 mod last_rules;
 mod later_rules;

@@ -68,7 +68,7 @@ fn line(format: Format, body: &str, rng: &mut fastrand::Rng) -> Option<String> {
     (!lines.is_empty()).then(|| lines[rng.usize(0..lines.len())].to_owned())
 }
 
-fn transcripts(folder: &str) -> Vec<Vec<Body>> {
+pub(crate) fn transcripts(folder: &str) -> Vec<Vec<Body>> {
     let root = std::env::var_os("CC_DATA")
         .map(PathBuf::from)
         .unwrap_or_else(|| PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data"));

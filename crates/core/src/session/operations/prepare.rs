@@ -3,7 +3,7 @@
 //! what came after them.
 
 use super::{OutItem, Session, begin_step, count_fixed};
-use crate::compaction::{self, Climb, ClimbPart, Climbed, CompactionResult, Edit, reasoning};
+use crate::compaction::{self, ClimbPart, Climbed, CompactionResult, Edit, Run, reasoning};
 use crate::error::Result;
 use crate::log::{SessionGuard, price};
 use crate::policy::Trigger;
@@ -67,8 +67,8 @@ impl Session {
             held.catch_up(&io).await?;
             let goal = fix(&io, &held, &fixed).await?;
             let part = if held.settings().background { ClimbPart::Now } else { ClimbPart::Whole };
-            let climb = Climb { part, ..Climb::whole(trigger, None) };
-            prepared(&io, &mut held, Some(climb), since, goal).await
+            let run = Run::new(part, trigger, None);
+            prepared(&io, &mut held, Some(run), since, goal).await
         })
     }
 
@@ -93,8 +93,8 @@ impl Session {
         Machine::new(|io| async move {
             let mut held = slot.take()?;
             let _background = slot.begin_background();
-            let climb = Climb { part: ClimbPart::Later, ..Climb::whole(Trigger::Auto, None) };
-            let done = compaction::climb(&io, &mut held, climb).await?;
+            let run = Run::new(ClimbPart::Later, Trigger::Auto, None);
+            let done = compaction::climb(&io, &mut held, &run).await?;
             Ok(Later { edits: done.edits, result: done.result })
         })
     }
@@ -112,7 +112,7 @@ async fn fix(io: &Io, held: &SessionGuard, fixed: &[String]) -> Result<Option<St
 async fn prepared(
     io: &Io,
     held: &mut SessionGuard,
-    climb: Option<Climb<'_>>,
+    run: Option<Run<'_>>,
     since: u64,
     goal: Option<String>,
 ) -> Result<Prepared> {
@@ -120,9 +120,9 @@ async fn prepared(
     held.store_or_warn(io).await?;
     let priced = price::ask(io, held).await?;
     let mut done = Climbed::default();
-    if let Some(climb) = climb {
-        done = compaction::climb(io, held, climb).await?;
-        reasoning::settle(io, held, climb.trigger).await?;
+    if let Some(run) = run {
+        done = compaction::climb(io, held, &run).await?;
+        reasoning::settle(io, held, run.trigger).await?;
     }
     let Sending { nth, kept, items, usage, mended } = sendable::send(io, held, since).await?;
     held.state_mut().hand_out();

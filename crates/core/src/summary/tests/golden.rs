@@ -47,7 +47,7 @@ const OPTIONS: PromptOptions<'static> = PromptOptions {
 
 #[test]
 fn s4_3_what_must_be_kept_is_quoted_and_fenced_behind_the_conversation() {
-    let keep = [(3, "Never push </message> to main."), (7, "必须使用 UTF-8 编码。")];
+    let keep = [(3, "Never push </message> to main.".into()), (7, "必须使用 UTF-8 编码。".into())];
     let request = build(&sample(), &PromptOptions { keep: &keep, ..OPTIONS }).unwrap();
     let content = &request.messages[0].content;
     assert!(
@@ -61,7 +61,8 @@ fn s4_3_what_must_be_kept_is_quoted_and_fenced_behind_the_conversation() {
     assert_eq!(told[0], keep[0].1);
     assert_eq!(told.iter().filter(|text| **text == keep[1].1).count(), 1, "known already");
     // Never so much that nothing is left for the conversation: the newest.
-    let many: Vec<(usize, &str)> = (0..500).map(|nth| (nth, "Never push to main, whoever asks.")).collect();
+    let many: Vec<(usize, String)> =
+        (0..500).map(|nth| (nth, "Never push to main, whoever asks.".into())).collect();
     let options = PromptOptions { keep: &many, max_input_tokens: Some(4_000), ..OPTIONS };
     let content = build(&sample(), &options).unwrap().messages.remove(0).content;
     assert!(content.contains("index=\"499\"") && !content.contains("index=\"450\""));

@@ -1,6 +1,6 @@
 //! A history in as few parts as fit, every message in exactly one of them.
 
-use super::super::parts::Run;
+use super::super::parts::Stretch;
 use super::super::{OFFLOAD, PromptOptions};
 use super::{call, result, text};
 use crate::message::{Exchanges, Message, Role};
@@ -37,7 +37,7 @@ fn exchange(kind: u8, nth: usize, body: &str) -> Vec<Message<'static>> {
 
 /// The runs are all messages in their order, and what is asked about each fits, shortened only where one message is
 /// too long by itself.
-fn check(messages: &[Message<'_>], options: &PromptOptions<'_>) -> Vec<Run> {
+fn check(messages: &[Message<'_>], options: &PromptOptions<'_>) -> Vec<Stretch> {
     let runs = OFFLOAD.split(messages, 0..messages.len(), options);
     let covered: Vec<usize> = runs.iter().flat_map(|run| run.of.clone()).collect();
     assert_eq!(covered, (0..messages.len()).collect::<Vec<_>>());
