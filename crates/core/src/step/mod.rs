@@ -73,7 +73,7 @@ impl Io {
         EffectAnswer { id, mail: Rc::clone(&self.mail) }
     }
 
-    /// The same host for what only might happen: it is told nothing, and no text is shown to anyone.
+    /// The same host for what only might happen: it is told nothing, shown no text, and not waited for.
     pub(crate) fn unheard(&self) -> Io {
         Io { unheard: true, ..self.clone() }
     }
@@ -196,7 +196,7 @@ impl Io {
 
     /// Lets the host do other things once `bytes` of messages were gone through; nothing where they are few.
     pub async fn breathe(&self, bytes: usize) -> Result<()> {
-        if bytes < LONG {
+        if bytes < LONG || self.unheard {
             return Ok(());
         }
         self.pause(0).await.map_err(|failure| failure.into_error(Code::Aborted))
