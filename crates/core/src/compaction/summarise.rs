@@ -96,9 +96,12 @@ async fn apply(io: &Io, held: &mut SessionGuard, run: &Run<'_>, done: &mut Climb
             }
         }
         let proposal = cut::propose(&held.state(), Aim::of(&held.settings()))?;
-        done.idle.extend(proposal.as_ref().err().cloned().map(Into::into));
+        let unproposed = proposal.as_ref().err().cloned();
         emergency::secure(io, held, run.trigger).await?;
         let mut result = self::run(io, held, (run, Rung::Summarise), proposal).await?;
+        if !result.changed {
+            done.idle.extend(unproposed.or_else(|| result.reason.clone()).map(Into::into));
+        }
         if let Some(before) = &done.result {
             result.follow(before);
         }
