@@ -29,7 +29,7 @@ export const mutants = {
   "file: D1a, forgets what was void": {
     store: "file",
     kind: "cuts",
-    from: 350,
+    from: 100,
     changes: [{ file: "file/journal.ts", from: "if (after < this.#end) {", to: "if (after < 0) {" }],
   },
   "file: D1b, counts what follows a void record": {

@@ -4,7 +4,7 @@ use context_compactor_core::Code;
 use context_compactor_core::keys::batch::keys;
 use context_compactor_core::policy::Settings;
 use context_compactor_core::session::Session;
-use context_compactor_core::step::Machine;
+use context_compactor_core::step::{Effect, Machine};
 use context_compactor_store_tests::MemoryStore;
 use context_compactor_store_tests::conversation::{assistant, user};
 use context_compactor_store_tests::host::{Host, How, summary};
@@ -126,6 +126,28 @@ fn h13_a_deletion_that_stops_anywhere_leaves_the_session_or_none_and_the_next_on
             }
         }
     }
+}
+
+/// What another handle appends meanwhile is deleted too, with the mark that it left.
+#[test]
+fn h13_an_append_during_the_deletion_leaves_neither_rows_nor_a_mark() {
+    let (memory, mut deleting, rows) = made();
+    let mut tab = host(&memory);
+    tab.marks = Rc::clone(&deleting.marks);
+    let session = open(&mut tab, ID);
+    let mut appended = false;
+    deleting.meanwhile = Box::new(move |effect| {
+        let deletes = matches!(effect, Effect::Commit(batch) if !batch.deletes.is_empty());
+        if deletes && !std::mem::replace(&mut appended, true) {
+            tab.run(session.append(vec![user("one more")])).unwrap();
+        }
+    });
+    deleting.run(delete(1_000)).unwrap();
+    assert_eq!(memory.rows().len(), rows);
+    deleting.meanwhile = Box::new(|_| {});
+    deleting.seen.notices.clear();
+    assert_eq!(messages(&mut deleting, ID), 0);
+    assert_eq!(deleting.seen.notices, [], "its end is no loss");
 }
 
 #[test]

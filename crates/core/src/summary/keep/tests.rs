@@ -372,13 +372,15 @@ fn generic_names_of_packages() {
 }
 
 #[test]
-fn f39_of_too_many_constraints_the_one_that_was_said_again_is_not_forgotten_first() {
+fn f39_a_constraint_that_is_said_again_stands_there_once_as_the_newest_and_is_forgotten_last() {
     let must = |nth: usize| said(Role::User, &format!("You must never touch file number {nth}."));
-    let mut messages: Vec<Message<'_>> = (0..256).map(must).collect();
-    messages.extend([must(0), must(256)]);
-    let builder = collected(&messages);
-    let texts: Vec<&str> = builder.constraints.iter().map(|(_, text)| text.as_str()).collect();
-    assert_eq!(texts.len(), 256);
-    assert!(!texts.iter().any(|text| text.ends_with("number 1.")), "the oldest goes");
-    assert!(texts.iter().filter(|text| text.ends_with("number 0.")).count() == 1, "it is newer");
+    let kept = |order: &[usize]| -> Vec<String> {
+        let messages: Vec<Message<'_>> = order.iter().map(|nth| must(*nth)).collect();
+        let numbers = collected(&messages).constraints;
+        numbers.into_iter().map(|(_, text)| text.rsplit(' ').next().unwrap().replace('.', "")).collect()
+    };
+    assert_eq!(kept(&[7, 8, 7]), ["8", "7"]);
+    let order: Vec<usize> = (0..256).chain([0, 256]).collect();
+    let expected: Vec<String> = (2..256).chain([0, 256]).map(|nth| nth.to_string()).collect();
+    assert_eq!(kept(&order), expected);
 }
