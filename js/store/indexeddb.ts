@@ -257,8 +257,9 @@ function scan(tx: IDBTransaction, on: On, prefix: Key, options: ScanOptions): [K
   let bytes = 0;
   let largest = 0;
 
-  /** False when the page is full. */
+  /** False when the page is full. A row that the index finds here may say another key: its bits flipped (seen in Firefox). */
   function add(row: IDBValidKey, stored: unknown): boolean {
+    if (!isUnder(row)) return true;
     const key = [tableOf(prefix), ...(row as (string | number)[])];
     const value = keysOnly ? new Uint8Array() : bytesOf(stored);
     const size = sizeOf(value);
@@ -269,17 +270,25 @@ function scan(tx: IDBTransaction, on: On, prefix: Key, options: ScanOptions): [K
     return page.length < limit;
   }
 
+  function isUnder(row: IDBValidKey): boolean {
+    return Array.isArray(row) && start.every((part, i) => part === row[i]);
+  }
+
   /** `getAll` is many times faster than a cursor but knows no bytes, so its counts grow with what the rows weigh. */
-  function forward(range: IDBKeyRange, wanted: number): void {
-    const count = Math.min(wanted, limit - page.length);
+  function forward(range: IDBKeyRange, wanted: number, wrong = 0): void {
+    const count = Math.min(wanted, limit - page.length) + wrong;
     const keys = table.getAllKeys(range, count);
     on(keysOnly ? keys : table.getAll(range, count), (rows: unknown[]) => {
       const room = rows.every((row, i) => add(keys.result[i]!, row));
       if (!room || rows.length < count) return;
       const fitting = Math.floor((maxBytes - bytes) / Math.max(largest, 1));
+      let last = rows.length - 1;
+      while (last >= 0 && !isUnder(keys.result[last]!)) last--;
       forward(
-        IDBKeyRange.bound(keys.result.at(-1), end, true, true),
+        last < 0 ? range : IDBKeyRange.bound(keys.result[last], end, true, true),
         Math.max(1, Math.min(count * 4, fitting)),
+        // These are found again.
+        rows.length - 1 - last,
       );
     });
   }

@@ -67,6 +67,35 @@ test("D7: what hangs on a connection that was given up holds nobody up", async (
   }
 });
 
+test("D13: rows of which the index says keys that are of another session are left out of every page, and all others are there", async () => {
+  const program = await Program.load();
+  const COUNT = 12;
+  for (let first = 0; first < COUNT; first++) {
+    for (const wrong of [1, 2, 5].map((more) => Array.from({ length: Math.min(more, COUNT - first) }, (_, nth) => first + nth))) {
+      const world = new World(0);
+      const place = places.indexeddb(world, program);
+      const store = place.start().store();
+      await world.run(async () => {
+        const puts = Array.from({ length: COUNT }, (_, nth) => [["log", "s", nth], Buffer.from(`row ${nth}`)]);
+        await store.commit({ expect: [], puts, deletes: [], durability: "strict" });
+        for (const nth of wrong) place.medium.mislabel("log", ["s", nth], ["r$", nth]);
+        const expected = puts.map(([key]) => key).filter(([, , nth]) => !wrong.includes(nth));
+        for (const reverse of [false, true]) {
+          for (const limit of [1, 3, 100]) {
+            const found = [];
+            for (let after; ; after = found.at(-1)) {
+              const page = await store.scan(["log", "s"], { after, limit, maxBytes: 1 << 20, reverse, keysOnly: false });
+              if (page.length === 0) break;
+              found.push(...page.map(([key]) => key));
+            }
+            assert.deepEqual(found, reverse ? expected.toReversed() : expected, `${wrong} in pages of ${limit}`);
+          }
+        }
+      });
+    }
+  }
+});
+
 test("D21: a seed is run again as it was", async () => {
   for (const store of Object.keys(places)) {
     const program = await Program.load(SMALL);

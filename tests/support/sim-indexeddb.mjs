@@ -57,6 +57,13 @@ export class Browser {
     this.#world = world;
   }
 
+  /** From now on the row is found where its key is, and says another one: bits of it flipped. */
+  mislabel(table, key, says) {
+    for (const { tables } of this.#databases.values()) {
+      for (const row of tables.get(table) ?? []) if (compare(row.key, key) === 0) row.says = says;
+    }
+  }
+
   /** What a tab has. */
   globals = (owner) => ({
     indexedDB: { open: (name, version) => this.#open(owner, name, version) },
@@ -480,7 +487,7 @@ class ObjectStore {
   }
 
   getAllKeys(range, count) {
-    return this.#ask(() => this.#within(range, count).map(({ key }) => copyOf(key)));
+    return this.#ask(() => this.#within(range, count).map(({ key, says = key }) => copyOf(says)));
   }
 
   openCursor(range) {
@@ -498,7 +505,7 @@ class ObjectStore {
     const request = this.#ask(() => {
       const row = rows()[nth++];
       if (!row) return null;
-      return { key: copyOf(row.key), value: copyOf(row.value), continue: () => void this.tx.requests.push(request) };
+      return { key: copyOf(row.says ?? row.key), value: copyOf(row.value), continue: () => void this.tx.requests.push(request) };
     });
     return request;
   }

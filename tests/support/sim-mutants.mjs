@@ -93,7 +93,7 @@ export const mutants = {
   "indexeddb: takes anything for bytes": {
     store: "indexeddb",
     kind: "damage",
-    from: 35,
+    from: 280,
     changes: [{ file: "indexeddb.ts", from: "bytes instanceof Uint8Array ? bytes : DAMAGED", to: "bytes ?? DAMAGED" }],
   },
   "encrypted: a damaged row fails every read": {
