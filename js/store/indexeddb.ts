@@ -5,7 +5,7 @@ import type { CompactionError } from "../errors.js";
 import type { Batch, Damaged, Key, Store } from "../types.js";
 import { Connection } from "./connection.js";
 import { encryptedStore } from "./encrypted.js";
-import { checkKey, checkScan, conflict, MAX_BATCH_OPS, MAX_VALUE_BYTES, ownBatch } from "./keys.js";
+import { checkKey, checkScan, conflict, isRowUnder, MAX_BATCH_OPS, MAX_VALUE_BYTES, ownBatch } from "./keys.js";
 import type { ScanOptions, Value } from "./keys.js";
 import { askToPersist, isPersisted } from "./persistence.js";
 import { Queue } from "./queue.js";
@@ -257,10 +257,16 @@ function scan(tx: IDBTransaction, on: On, prefix: Key, options: ScanOptions): [K
   let bytes = 0;
   let largest = 0;
 
-  /** False when the page is full. A row that the index finds here may say another key: its bits flipped (seen in Firefox). */
+  /** The key of a row that the index found here, and undefined where it says another one (seen in Firefox, bits flipped). */
+  function keyOf(row: IDBValidKey): Key | undefined {
+    const key = [tableOf(prefix), ...(Array.isArray(row) ? row : [])];
+    return isRowUnder(key, prefix) ? key : undefined;
+  }
+
+  /** False when the page is full. */
   function add(row: IDBValidKey, stored: unknown): boolean {
-    if (!isUnder(row)) return true;
-    const key = [tableOf(prefix), ...(row as (string | number)[])];
+    const key = keyOf(row);
+    if (!key) return true;
     const value = keysOnly ? new Uint8Array() : bytesOf(stored);
     const size = sizeOf(value);
     bytes += size;
@@ -268,10 +274,6 @@ function scan(tx: IDBTransaction, on: On, prefix: Key, options: ScanOptions): [K
     largest = Math.max(largest, size);
     page.push([key, value]);
     return page.length < limit;
-  }
-
-  function isUnder(row: IDBValidKey): boolean {
-    return Array.isArray(row) && start.every((part, i) => part === row[i]);
   }
 
   /** `getAll` is many times faster than a cursor but knows no bytes, so its counts grow with what the rows weigh. */
@@ -283,7 +285,7 @@ function scan(tx: IDBTransaction, on: On, prefix: Key, options: ScanOptions): [K
       if (!room || rows.length < count) return;
       const fitting = Math.floor((maxBytes - bytes) / Math.max(largest, 1));
       let last = rows.length - 1;
-      while (last >= 0 && !isUnder(keys.result[last]!)) last--;
+      while (last >= 0 && !keyOf(keys.result[last]!)) last--;
       forward(
         last < 0 ? range : IDBKeyRange.bound(keys.result[last], end, true, true),
         Math.max(1, Math.min(count * 4, fitting)),

@@ -38,6 +38,15 @@ export function startsWith(key: Key, prefix: Key): boolean {
   return key.length >= prefix.length && prefix.every((part, i) => part === key[i]);
 }
 
+/** Whether a key that a platform found under `prefix` names a row there: where its bits flipped, it may say anything. */
+export function isRowUnder(key: readonly unknown[], prefix: Key): key is Key {
+  return key.length > 1 && key.every(isPart) && startsWith(key, prefix);
+}
+
+function isPart(part: unknown): part is string | number {
+  return typeof part === "string" || Number.isFinite(part);
+}
+
 /** Throws `invalid_option` unless `key` names a row: a known table, then one part at least. */
 export function checkKey(key: Key): void {
   checkPrefix(key);
@@ -50,8 +59,7 @@ function checkPrefix(prefix: Key): void {
     throw invalid(prefix, `does not begin with a table (${TABLES.join(", ")})`);
   }
   for (const part of prefix) {
-    if (typeof part !== "string" && !Number.isFinite(part))
-      throw invalid(prefix, "has a part that is no string or number");
+    if (!isPart(part)) throw invalid(prefix, "has a part that is no string or number");
   }
 }
 
