@@ -4,6 +4,7 @@
  */
 
 import { CompactionError } from "./errors.js";
+import { isPart } from "./store/keys.js";
 import type { Damaged, Key } from "./types.js";
 
 /** The values that a store read for `count` keys. */
@@ -55,9 +56,8 @@ function ownKey(value: unknown): Key {
   if (parts.length > MAX_KEY_PARTS) throw new TypeError("a key of too many parts");
   return Array.from({ length: parts.length }, (_, at) => {
     const part = parts[at];
-    // The engine's own keys: it makes no others.
-    if (typeof part === "string" || (Number.isSafeInteger(part) && (part as number) >= 0)) return part as string | number;
-    throw new TypeError("a key with a part that is no text and no whole number");
+    if (!isPart(part)) throw new TypeError("a key with a part that is neither a string nor a whole number from 0");
+    return part;
   });
 }
 

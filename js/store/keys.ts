@@ -43,8 +43,9 @@ export function isRowUnder(key: readonly unknown[], prefix: Key): key is Key {
   return key.length > 1 && key.every(isPart) && startsWith(key, prefix);
 }
 
-function isPart(part: unknown): part is string | number {
-  return typeof part === "string" || Number.isFinite(part);
+/** What a key may be made of. */
+export function isPart(part: unknown): part is string | number {
+  return typeof part === "string" || (Number.isSafeInteger(part) && (part as number) >= 0);
 }
 
 /** Throws `invalid_option` unless `key` names a row: a known table, then one part at least. */
@@ -59,7 +60,7 @@ function checkPrefix(prefix: Key): void {
     throw invalid(prefix, `does not begin with a table (${TABLES.join(", ")})`);
   }
   for (const part of prefix) {
-    if (!isPart(part)) throw invalid(prefix, "has a part that is no string or number");
+    if (!isPart(part)) throw invalid(prefix, "has a part that is neither a string nor a whole number from 0");
   }
 }
 

@@ -3,8 +3,8 @@
 /** A value, or a promise of it: stores may be synchronous. */
 export type MaybePromise<T> = T | Promise<T>;
 /** Key of a stored row, made by the library, never from user text: the table (`meta`, `sessions`, `log`, `blobs`, `views`,
- *  `jobs`), then one or more parts of the row. Keys sort part by part, a prefix before longer keys: numbers (finite, by
- *  value) before strings (well formed, by UTF-16 code unit). */
+ *  `jobs`), then one or more parts of the row. Keys sort part by part, a prefix before longer keys: numbers (whole,
+ *  from 0 to `Number.MAX_SAFE_INTEGER`, by value) before strings (well formed, by UTF-16 code unit). */
 export type Key = readonly (string | number)[];
 
 /** The changes of one commit. A key appears at most once in `puts` and `deletes`, else the batch is refused

@@ -1,4 +1,4 @@
-/** What keeps damage, and what others or the platform do, from being lost in silence: D4, D15, D19, D20. */
+/** What keeps damage, and what others or the platform do, from being lost in silence: D4, D13, D15, D19 to D21. */
 
 const log = "crates/core/src/log";
 const others = `${log}/stored/others.rs`;
@@ -95,6 +95,30 @@ export const damage = [
     from: "if !row.losses.is_empty() {",
     to: "if false {",
     tests: taken,
+  },
+  {
+    id: "D21",
+    what: "a log row is not held against its key",
+    file: `${log}/keyed.rs`,
+    from: "end.strip_suffix(END) == Some(&mark(sid, *seq))",
+    to: "end.ends_with(END)",
+    tests: ["stranger_rules"],
+  },
+  {
+    id: "D21",
+    what: "a log row says its session, and not its place",
+    file: `${log}/keyed.rs`,
+    from: "ids::hash(&[sid.as_bytes(), &seq.to_le_bytes()])",
+    to: "ids::hash(&[sid.as_bytes(), &(seq * 0).to_le_bytes()])",
+    tests: ["verify_rules"],
+  },
+  {
+    id: "D13",
+    what: "a key that no engine wrote is one of the page",
+    file: "js/store/keys.ts",
+    from: "return key.length > 1 && key.every(isPart) && startsWith(key, prefix);",
+    to: "return key.length > 1 && startsWith(key, prefix);",
+    tests: ["tests/node/stores-simulation.test.mjs"],
   },
   {
     id: "D15",

@@ -70,7 +70,7 @@ test("D7: what hangs on a connection that was given up holds nobody up", async (
 test("D13: rows of which the index says keys that are not under the prefix are left out of every page, and all others are there", async () => {
   const program = await Program.load();
   const COUNT = 12;
-  const saying = [(nth) => ["r$", nth], () => "s", () => 5, (nth) => ["s", new Date(nth)], (nth) => ["s", [nth]], () => []];
+  const saying = [(nth) => ["r$", nth], () => "s", () => 5, () => ["s", -1], () => ["s", 2.5], () => ["s", 2 ** 60], (nth) => ["s", new Date(nth)], (nth) => ["s", [nth]], () => []];
   for (let first = 0; first < COUNT; first++) {
     const says = saying[first % saying.length];
     for (const wrong of [1, 2, 5].map((more) => Array.from({ length: Math.min(more, COUNT - first) }, (_, nth) => first + nth))) {

@@ -36,7 +36,7 @@ test("keys sort as bytes in the contract's order, and come back", async () => {
   `);
   const unit = fc.oneof(fc.constantFrom(0, 1, 0x7f, 0x80, 0x7ff, 0x800, 0xd7ff, 0xd800, 0xdbff, 0xdc00, 0xdfff, 0xe000, 0xffff), fc.nat(0xffff));
   const text = fc.array(unit, { maxLength: 4 }).map((units) => String.fromCharCode(...units));
-  const number = fc.oneof(fc.double({ noNaN: true, noDefaultInfinity: true }), fc.integer(), fc.constantFrom(0, -0, 2 ** 53, 5e-324));
+  const number = fc.oneof(fc.nat(), fc.maxSafeNat(), fc.constantFrom(0, -0, 2 ** 53 - 1));
   const key = fc.array(fc.oneof(text, number), { minLength: 1, maxLength: 4 });
   const sign = (order) => Math.sign(order);
   fc.assert(

@@ -2,7 +2,7 @@
  * Keys as bytes that sort as the contract says. Not as TEXT: SQLite orders that by code point, and replaces half a
  * surrogate pair.
  *
- * A number is a tag and its IEEE 754 bytes, with the sign turned so that they ascend. A string is a tag, one to three
+ * A number is a tag and its IEEE 754 bytes, which ascend from 0 on, with the sign turned. A string is a tag, one to three
  * bytes for each code unit as UTF-8 would have them (so pairs are two of three bytes, and units ascend), and 0; a unit
  * of 0 is 0, 255. No tag is 0 or 255, so a key sorts before what it begins, and no part runs into the next.
  */
@@ -35,7 +35,7 @@ export function decodeKey(bytes: Uint8Array): (string | number)[] {
   const parts: (string | number)[] = [];
   for (let at = 0; at < bytes.length; ) {
     if (view.getUint8(at++) === NUMBER) {
-      parts.push(readNumber(view, at));
+      parts.push(Math.abs(view.getFloat64(at)));
       at += 8;
     } else {
       const units: number[] = [];
@@ -71,19 +71,9 @@ function followed(bytes: Uint8Array, byte: number): Uint8Array<ArrayBuffer> {
 
 function pushNumber(bytes: number[], number: number): void {
   const view = new DataView(new ArrayBuffer(8));
-  // Adding 0 makes one of the two zeros, which compare equal.
-  view.setFloat64(0, number + 0);
-  const turn = view.getUint8(0) & 0x80 ? 0xff : 0;
-  bytes.push(NUMBER, (view.getUint8(0) ^ turn) | (turn ? 0 : 0x80));
-  for (let i = 1; i < 8; i++) bytes.push(view.getUint8(i) ^ turn);
-}
-
-function readNumber(view: DataView, at: number): number {
-  const turned = new DataView(new ArrayBuffer(8));
-  const turn = view.getUint8(at) & 0x80 ? 0 : 0xff;
-  turned.setUint8(0, turn ? view.getUint8(at) ^ turn : view.getUint8(at) & 0x7f);
-  for (let i = 1; i < 8; i++) turned.setUint8(i, view.getUint8(at + i) ^ turn);
-  return turned.getFloat64(0);
+  // Whatever the sign of a zero.
+  view.setFloat64(0, -Math.abs(number));
+  bytes.push(NUMBER, ...new Uint8Array(view.buffer));
 }
 
 function pushString(bytes: number[], text: string): void {

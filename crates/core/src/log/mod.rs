@@ -5,7 +5,7 @@ pub(crate) mod deletion;
 mod gaps;
 pub(crate) mod guard;
 mod jobs;
-mod links;
+pub(crate) mod keyed;
 mod loss;
 pub(crate) mod migrations;
 pub(crate) mod offloads;

@@ -223,20 +223,6 @@ pub(crate) fn write_row(row: &LogRow<'_>) -> Result<(Vec<u8>, String)> {
     Ok((line, hash))
 }
 
-/// The hash that the bytes of a log row end with, unchecked.
-pub(super) fn stated_hash(bytes: &[u8]) -> Option<&[u8]> {
-    bytes.get(bytes.len().checked_sub(HASH_TAIL)?..)?.strip_prefix(b",\"hash\":\"")?.strip_suffix(b"\"}")
-}
-
-/// The hash of the row before as the bytes of a log row state it, unchecked.
-pub(super) fn stated_prev(bytes: &[u8]) -> Option<&[u8]> {
-    // It stands before the body, and what is before it is short.
-    const FIELD: &[u8] = b",\"prev\":\"";
-    let head = bytes.get(..bytes.len().min(512))?;
-    let at = head.windows(FIELD.len()).position(|window| window == FIELD)? + FIELD.len();
-    bytes.get(at..at + 64)
-}
-
 /// Reads a log row and checks its hash; returns the hash too.
 ///
 /// Errors: [`Code::StoreCorrupt`] when it is not what was written, [`Code::SchemaTooNew`].

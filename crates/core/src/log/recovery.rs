@@ -7,7 +7,6 @@
 //! * R5: the view, or what it refers to, cannot be read: an earlier view stands, down to the plain log.
 
 use super::deletion::free_name;
-use super::links::{empty_strangers, strangers};
 use super::loss::lost_session;
 use super::rebuild::last_row;
 use super::record::{self, Cause, NameRow, RowKind, SessionRow, Unread, ViewNote};
@@ -226,12 +225,7 @@ pub(crate) async fn context(io: &Io, state: &mut State, row: SessionRow) -> Resu
     let splice = Splice { at: 0, remove: 0, insert: items };
     let change = ContextChange { left: Some(left), ..ContextChange::new(vec![splice], cause) };
     let (commit_id, now) = (io.new_id().await?, io.now().await?);
-    let (mut batch, row) = state.change_batch(&change, &commit_id, now)?;
-    if lost > 0 {
-        // They are known by their neighbors, which may be damaged next.
-        let room = state.max_batch_ops.saturating_sub(batch.expect.len() + batch.puts.len());
-        batch.deletes.extend(strangers(io, &sid).await?.into_iter().take(room));
-    }
+    let (batch, row) = state.change_batch(&change, &commit_id, now)?;
     if !written(io, batch).await? {
         return Ok(None);
     }
@@ -360,11 +354,8 @@ pub(crate) async fn readable_bodies(io: &Io, sid: &str, places: &[Place]) -> Res
     let mut read = HashMap::new();
     for page in places.chunks(256) {
         let rows = wide::read(io, page.iter().map(|place| keys::log(sid, place.seq)).collect()).await?;
-        let bytes = rows.into_iter().map(Option::unwrap_or_default);
-        let mut rows: Vec<_> = page.iter().map(|place| place.seq).zip(bytes).collect();
-        empty_strangers(io, sid, &mut rows).await?;
-        for (place, (_, bytes)) in page.iter().zip(&rows) {
-            match record::read_row(bytes) {
+        for (place, bytes) in page.iter().zip(rows) {
+            match record::read_row(&bytes.unwrap_or_default()) {
                 Ok((row, _)) if (row.seq, row.n, row.kind) == (place.seq, place.index, RowKind::Message) => {
                     read.insert(place.seq, Rc::from(row.body.get()));
                 }

@@ -4,6 +4,7 @@ mod change;
 
 pub(crate) use change::{ContextChange, Summarised};
 
+use super::keyed;
 use super::price::Paid;
 use super::record::{self, Cause, LogRow, NameRow, RowKind, SCHEMA, SessionRow, ViewNote, ViewRow};
 use super::seal;
@@ -366,10 +367,10 @@ impl State {
             chain: row.chain.clone(),
             body,
         })?;
-        let key = keys::log(&self.sid, row.next_seq);
+        let keyed = keyed::row(&self.sid, row.next_seq, bytes);
         row.head = hash;
         row.next_seq += 1;
-        Ok((key, bytes))
+        Ok(keyed)
     }
 
     /// The batch that changes the context (T3) and the row after it: view, log row, offloads, job and pointer.

@@ -5,7 +5,6 @@ mod others;
 
 use super::gaps::Walk;
 use super::guard::SessionGuard;
-use super::links::empty_strangers;
 use super::record::{self, LogRow, NameRow, RowKind, SessionRow, Unread, ViewRow};
 use super::renamed::renamed;
 use super::retry::{Tried, retry, retryable};
@@ -263,19 +262,12 @@ pub(crate) async fn readable_items(io: &Io, sid: &str, from: u64, to: u64) -> Re
     Ok(items)
 }
 
-/// The rows that there are from position `next` of the log on, as far as one page holds them; `None` behind the last. One
-/// that is another session's is empty.
+/// The rows that there are from position `next` of the log on, as far as one page holds them; `None` behind the last.
 pub(crate) async fn readable_page(io: &Io, sid: &str, next: u64) -> Result<Option<Vec<(u64, Vec<u8>)>>> {
-    let mut rows = log_rows(io, sid, next).await?;
-    empty_strangers(io, sid, &mut rows).await?;
-    Ok((!rows.is_empty()).then_some(rows))
-}
-
-/// The same with those of other sessions; none behind the last.
-pub(super) async fn log_rows(io: &Io, sid: &str, next: u64) -> Result<Vec<(u64, Vec<u8>)>> {
     let after = next.checked_sub(1).map(|seq| keys::log(sid, seq));
     let rows = page(io, keys::all("log", sid), after, false).await?.into_iter();
-    Ok(rows.filter_map(|(key, bytes)| Some((position(&key)?, bytes))).collect())
+    let rows: Vec<_> = rows.filter_map(|(key, bytes)| Some((position(&key)?, bytes))).collect();
+    Ok((!rows.is_empty()).then_some(rows))
 }
 
 /// What there is under `prefix` behind `after`, as far as one page holds it.

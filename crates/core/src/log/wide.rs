@@ -1,6 +1,8 @@
-//! Rows that are too large for one value. Their bytes are parts in the table of blobs, and what stands in their place says
-//! which: whoever reads the row through [`read`] or [`scan`] gets it whole.
+//! Rows as they are read: [`read`] and [`scan`] take off what only the store needs. Rows that are too large for one value
+//! are whole again: their bytes are parts in the table of blobs, and what stands in their place says which. Log rows are
+//! held against their keys.
 
+use super::keyed;
 use super::offloads::PART;
 use super::record;
 use crate::error::{Code, Error, Result};
@@ -33,7 +35,7 @@ pub(crate) async fn read(io: &Io, keys: Vec<Key>) -> Result<Vec<Option<Vec<u8>>>
     let mut values = io.read(keys.clone()).await?;
     for (key, value) in keys.iter().zip(&mut values) {
         if let Some(value) = value {
-            widen(io, key, value).await?;
+            unwrap(io, key, value).await?;
         }
     }
     Ok(values)
@@ -49,12 +51,19 @@ pub(crate) async fn scan(io: &Io, scan: Scan) -> Result<Vec<(Key, Vec<u8>)>> {
         if whole > 0 && bytes > most {
             break;
         }
-        widen(io, key, value).await?;
+        unwrap(io, key, value).await?;
         bytes += value.len();
         whole += 1;
     }
     entries.truncate(whole);
     Ok(entries)
+}
+
+/// The row at `key` as it was written there; empty where it cannot be read.
+async fn unwrap(io: &Io, key: &Key, value: &mut Vec<u8>) -> Result<()> {
+    widen(io, key, value).await?;
+    keyed::unmark(key, value);
+    Ok(())
 }
 
 /// Puts a row that is stored in parts in the place of what says so.

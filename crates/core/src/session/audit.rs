@@ -9,7 +9,7 @@ use crate::log::check::{Findings, LogCheck, View, ViewCheck, is_derived, resolve
 use crate::log::record::{NameRow, RowKind, Unread};
 use crate::log::snapshots::read_note;
 use crate::log::wide::Wide;
-use crate::log::{offloads, seal};
+use crate::log::{keyed, offloads, seal};
 use crate::wire::Format;
 use std::collections::BTreeMap;
 
@@ -77,8 +77,8 @@ impl Auditor {
     /// As [`audit`].
     pub fn audit(&mut self, id: &str, rows: &[(Key, Vec<u8>)]) -> Result<Audit> {
         let mut rows: Rows<'_> = rows.iter().map(|(key, value)| (key, value.as_slice())).collect();
-        let joined = joined(&rows)?;
-        rows.extend(joined.iter().map(|(key, value)| (*key, value.as_slice())));
+        let unwrapped = unwrapped(&rows)?;
+        rows.extend(unwrapped.iter().map(|(key, value)| (*key, value.as_slice())));
         let is_kept = |(key, was): &(Key, Vec<u8>)| rows.get(key).is_some_and(|value| *value == was);
         let known = std::mem::take(self);
         if known.read.iter().all(is_kept) {
@@ -210,13 +210,18 @@ impl Auditor {
 
 type Rows<'r> = BTreeMap<&'r Key, &'r [u8]>;
 
-/// The rows that are stored in parts, whole.
-fn joined<'r>(rows: &Rows<'r>) -> Result<Vec<(&'r Key, Vec<u8>)>> {
-    let mut joined = Vec::new();
+/// The rows that are not stored as they were written, as they were.
+fn unwrapped<'r>(rows: &Rows<'r>) -> Result<Vec<(&'r Key, Vec<u8>)>> {
+    let mut unwrapped = Vec::new();
     for (key, value) in rows {
-        let Some(wide) = Wide::read(key, value)? else { continue };
-        let parts = wide.keys(key);
-        joined.push((*key, wide.join(parts.iter().map(|part| rows.get(part).copied()))?));
+        let mut row = match Wide::read(key, value)? {
+            Some(wide) => wide.join(wide.keys(key).iter().map(|part| rows.get(part).copied()))?,
+            None => value.to_vec(),
+        };
+        keyed::unmark(key, &mut row);
+        if row != *value {
+            unwrapped.push((*key, row));
+        }
     }
-    Ok(joined)
+    Ok(unwrapped)
 }

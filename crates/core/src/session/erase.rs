@@ -19,7 +19,7 @@ use crate::log::renamed::{StagingRow, renamed, sweep_all};
 use crate::log::retry::{Tried, conflict, retry, retryable};
 use crate::log::snapshots::SnapshotNote;
 use crate::log::stored::{PAGE, commit_again, name_row, page, place_of};
-use crate::log::{SCHEMA, SessionGuard, Walk, logged, offloads, seal, wide};
+use crate::log::{SCHEMA, SessionGuard, Walk, keyed, logged, offloads, seal, wide};
 use crate::message::Role;
 use crate::redact::{Erasure, Own};
 use crate::step::{Effect, Io, LogLevel, Machine, Progress, Stage};
@@ -253,7 +253,8 @@ impl<'a> ErasedCopy<'a> {
         let written = LogRow { v, seq, n, id: row.id.clone(), kind, at, prev, chain: chain.clone(), body };
         let (bytes, hash) = record::write_row(&written)?;
         (self.row.head, self.row.chain) = (hash, chain);
-        self.put(keys::log(self.new, row.seq), bytes);
+        let (key, bytes) = keyed::row(self.new, row.seq, bytes);
+        self.put(key, bytes);
         Ok(())
     }
 

@@ -81,19 +81,57 @@ fn d21_log_rows_of_another_session_are_never_read_as_its_own() {
     }
 }
 
-/// A log row of another session is known by its neighbors: it is taken out before they can be damaged, too.
+/// The rows around it, which might tell, are damaged before anything is opened.
 #[test]
-fn d21_a_row_of_another_session_that_was_told_is_not_there_any_more() {
-    for place in 1..4 {
+fn d21_a_row_of_another_session_between_damaged_ones_is_never_read_as_its_own() {
+    for place in 0..5 {
         let mut browser = Browser::new();
         let own = with_two_sessions(&mut browser, 5);
         browser.memory.damage(&own[0][place], value(&browser, &own[1][place]));
-        assert_eq!(kinds(&browser.open()), [(LossKind::Records, Some(1))], "row {place}");
-        for key in [&own[0][place - 1], &own[0][place + 1]] {
-            browser.flip(key);
+        let beside = [place.checked_sub(1), Some(place + 1)];
+        let beside: Vec<usize> = beside.into_iter().flatten().filter(|nth| *nth < 5).collect();
+        for nth in &beside {
+            browser.flip(&own[0][*nth]);
         }
-        let left = history(&mut browser.open());
-        assert!(left.iter().all(|body| body.contains("\"s ")), "row {place}: {left:?}");
+        let mut desk = browser.open();
+        let lost = 1 + beside.len();
+        let told: u64 = kinds(&desk).into_iter().filter_map(|(_, lost)| lost).sum();
+        assert_eq!(told, lost as u64, "row {place}: {:?}", kinds(&desk));
+        let gone = |nth: usize| nth == place || beside.contains(&nth);
+        let left = (0..5).filter(|nth| !gone(*nth)).map(|nth| say("s", nth).to_string());
+        assert_eq!(history(&mut desk), left.collect::<Vec<String>>(), "row {place}");
+        desk.append(&[user("go on")]);
+        assert_eq!(history(&mut browser.open()).len(), 6 - lost, "row {place}");
+    }
+}
+
+/// Its own row, from another place of its log, and none of its neighbors is there to tell.
+#[test]
+fn d21_a_row_of_another_place_of_the_log_is_never_read_in_this_one() {
+    let mut browser = Browser::new();
+    let own = with_two_sessions(&mut browser, 5);
+    browser.memory.damage(&own[0][2], value(&browser, &own[0][3]));
+    let mut desk = browser.open();
+    assert_eq!(kinds(&desk), [(LossKind::Records, Some(1))]);
+    let left: Vec<String> = [0, 1, 3, 4].map(|nth| say("s", nth).to_string()).to_vec();
+    assert_eq!(history(&mut desk), left);
+}
+
+/// Any bit of a row is what was written or the row is damage: also those that say which key it has.
+#[test]
+fn d21_a_log_row_of_which_any_bit_changed_is_lost_and_told() {
+    let mut browser = Browser::new();
+    let own = with_two_sessions(&mut browser, 3);
+    let row = value(&browser, &own[0][1]).unwrap();
+    for bit in (0..row.len() * 8).rev().step_by(3) {
+        let mut flipped = row.clone();
+        flipped[bit / 8] ^= 1 << (bit % 8);
+        let mut other = browser.copy();
+        other.memory.damage(&own[0][1], Some(flipped));
+        let mut desk = other.open();
+        assert_eq!(kinds(&desk), [(LossKind::Records, Some(1))], "bit {bit}");
+        let left: Vec<String> = [0, 2].map(|nth| say("s", nth).to_string()).to_vec();
+        assert_eq!(history(&mut desk), left, "bit {bit}");
     }
 }
 

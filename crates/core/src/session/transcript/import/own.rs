@@ -3,9 +3,8 @@
 use super::{Import, Reading, Restore};
 use crate::context::{Departed, Origin, SessionLog};
 use crate::error::{Code, Error, Result};
-use crate::keys::batch::keys;
 use crate::log::record::{self, Parent, RowKind, SessionRow, ViewNote};
-use crate::log::{SCHEMA, State};
+use crate::log::{SCHEMA, State, keyed};
 use crate::session::transcript::line::{self, GapLine, LogLine, Tag};
 use crate::session::transcript::{foreign, wrong_line};
 use crate::step::{Io, LogLevel};
@@ -135,7 +134,7 @@ impl Import {
         let before = self.puts.len();
         match (self.restore, row.kind) {
             (Restore::Context, _) => {
-                self.puts.push((keys::log(&self.state.sid, row.seq), bytes));
+                self.puts.push(keyed::row(&self.state.sid, row.seq, bytes));
                 self.puts.extend(view.map(|(_, key, bytes)| (key, bytes)));
             }
             (Restore::Transcript, RowKind::Message) => self.add_message(row.id, row.at, row.body.get())?,
