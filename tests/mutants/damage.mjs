@@ -1,4 +1,4 @@
-/** What keeps damage, and what others or the platform do, from being lost in silence: D4, D13, D15, D19 to D21. */
+/** What keeps damage, and what others or the platform do, from being lost in silence: D4, D15, D19 to D21. */
 
 const log = "crates/core/src/log";
 const others = `${log}/stored/others.rs`;
@@ -63,14 +63,6 @@ export const damage = [
     from: "?? overlayOf(store)",
     to: "?? store",
     tests: encryption,
-  },
-  {
-    id: "D13",
-    what: "a key that no engine wrote is one of the page",
-    file: "js/store/keys.ts",
-    from: "return key.length > 1 && key.every(isPart) && startsWith(key, prefix);",
-    to: "return key.length > 1 && startsWith(key, prefix);",
-    tests: ["tests/node/stores-simulation.test.mjs"],
   },
   {
     id: "D15",

@@ -26,7 +26,7 @@ const behaviours = Object.entries(COUNTS).flatMap(([system, count]) =>
 );
 
 /** Every id, in order. */
-export const ids = [...behaviours, "D4", "D13", "D15", "D19", "D20", "D21"];
+export const ids = [...behaviours, "D4", "D15", "D19", "D20", "D21"];
 
 /** Behaviours without a mutant. */
 export const missing = [];

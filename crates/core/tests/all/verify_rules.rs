@@ -88,7 +88,7 @@ fn every_row_that_is_missing_or_changed_is_found() {
 }
 
 #[test]
-fn each_invariant_is_named_with_its_row() {
+fn d21_each_invariant_is_named_with_its_row() {
     type Break = fn(&Harness);
     fn find(desk: &Harness, table: &str, nth: usize) -> Key {
         keys_of(desk, table)[nth].clone()
