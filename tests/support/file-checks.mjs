@@ -222,7 +222,7 @@ export const checks = {
   "killed at any moment": (library, folder) => killEverywhere(library, folder),
   "the power is cut at any moment": (library, folder) =>
     killEverywhere(library, folder, LEFT, NOTES, process.env.CC_KILLS ? 1 : SHARE),
-  "D21: the power is cut at any moment, and any of the unsynced pages are left": (library, folder) => cutPages(library, folder),
+  "D12, D21: the power is cut at any moment, and any of the unsynced pages are left": (library, folder) => cutPages(library, folder),
   "the disk fails once": (library, folder) =>
     failEverywhere(library, folder, "EIO", ["store_unavailable", "indeterminate"]),
   "the disk is full once": (library, folder) =>

@@ -2,7 +2,7 @@
 
 const KILLED = "killed at any moment";
 const POWER = "the power is cut at any moment";
-const PAGES = "D21: the power is cut at any moment, and any of the unsynced pages are left";
+const PAGES = "D12, D21: the power is cut at any moment, and any of the unsynced pages are left";
 const STOPPED_WRITING = "stopped before it writes, it conflicts with what came first";
 const STOPPED_PUBLISHING = "stopped before it publishes, others publish and go on";
 const STOPPED_OPENING = "stopped while it opens a journal whose name somebody takes who is late";

@@ -338,7 +338,7 @@ impl Drop for Named {
 }
 
 #[test]
-fn d13_d14_each_of_a_hundred_messages_damaged_costs_that_message() {
+fn d3_d13_d14_each_of_a_hundred_messages_damaged_costs_that_message() {
     let made = plain();
     every_row(&made, |_, key| is_of(key, "log"));
 }
