@@ -218,3 +218,26 @@ test("a copy of the directory is the same store", async (context) => {
   for (const name of await readdir(directory)) await copyFile(join(directory, name), join(copy, name));
   assert.deepEqual(await using(copy, contents), model(3));
 });
+
+test("D15, D19: a process whose record another one could not read, and went on without, reports it", async (context) => {
+  for (const teller of ["itself", "who opens the store next"]) {
+    const { directory, journal } = await made(context, 2);
+    const [writer, other] = [fileStore(directory), fileStore(directory)];
+    for (const store of [writer, other]) assert.equal(await store.dataLoss(), undefined);
+    // No note says that it was on the disk.
+    await writer.commit({ ...put(["log", "t", 1], "acknowledged"), durability: "relaxed" });
+    await edit(journal, (bytes) => {
+      const head = bytes.lastIndexOf('{"at":');
+      for (const at of [head + 2, head + 9]) bytes[at] ^= 1;
+    });
+    await other.commit(put(["log", "t", 2], "other"));
+    assert.equal(await other.dataLoss(), undefined, "it never saw it");
+    assert.deepEqual(await writer.read([["log", "t", 1]]), [undefined]);
+    if (teller === "itself") assert.match(await writer.dataLoss(), /another process could not read records/);
+    await writer.close();
+    const told = await using(directory, (store) => store.dataLoss());
+    if (teller === "itself") assert.equal(told, undefined, "once");
+    else assert.match(told, /another process could not read records/);
+    await other.close();
+  }
+});

@@ -176,15 +176,6 @@ class Simulation {
     return names.length > 1 || new Set(heads.map((what) => what.split(", ")[1])).size < heads.length;
   }
 
-  /** A session's row is damaged, and a row of the log is another session's. */
-  get isNameless() {
-    return this.damage.some((what) => / of sessions$/.test(what)) && this.damage.length > this.flips;
-  }
-
-  knows(message) {
-    return this.sessions.some((log) => log.knows(message));
-  }
-
   /** A call, whose failure is typed and one that there may be; resolves to its value, or to the error's code. */
   async attempt({ owner }, what, work, { allowed = [] } = {}) {
     const from = this.world.now;
@@ -396,10 +387,6 @@ class Log {
     return call;
   }
 
-  knows(message) {
-    return this.#known.has(JSON.stringify(message));
-  }
-
   /** Makes a change of the context, which writes rows of the log, too. */
   async unsurely(change) {
     this.unsure++;
@@ -433,8 +420,6 @@ class Log {
     const last = new Map();
     for (const message of found) {
       const known = this.#known.get(JSON.stringify(message));
-      // A log row says whose it is by its neighbors and the session's row: a short log whose own row is damaged has none.
-      if (!known && simulation.isNameless && simulation.knows(message)) throw new Closed();
       if (!known) throw new Error(`${this.id} has what nobody said: ${JSON.stringify(message).slice(0, 200)}`);
       const { call, nth } = known;
       const there = seen.get(call) ?? [];

@@ -60,6 +60,9 @@ export class Journal {
   #vouched = 0;
   #voids: Void[] = [];
   #lost: string[] = [];
+  /** In words, records that counted here and no more: another process could not read them, and went on without them. Only
+   *  this one knows. */
+  #voided: string[] = [];
   /** Records that counted cannot be read. */
   incomplete = false;
   /** A sync failed: the system may have forgotten what it could not write. */
@@ -126,12 +129,17 @@ export class Journal {
 
   /** In words, what is missing and not reported yet. */
   get lost(): readonly string[] {
-    return this.#lost;
+    return [...this.#lost, ...this.#voided];
+  }
+
+  /** What of it nobody else can report. */
+  get voided(): readonly string[] {
+    return this.#voided;
   }
 
   /** What is missing was reported. */
   told(): void {
-    this.#lost = [];
+    this.#lost = this.#voided = [];
   }
 
   /** Reads what was appended since, by whomever, into `rows`. Where that is no record, `notes` say whether it was one. */
@@ -296,6 +304,10 @@ export class Journal {
     }
     if (after < this.#end) {
       this.#voids.push({ from: after, to: at });
+      if (live) {
+        const where = `bytes ${after} to ${Math.min(this.#end, at)} of journal ${this.number}`;
+        this.#voided.push(`another process could not read records that were stored, and went on without them (${where})`);
+      }
       return undefined;
     }
     const missing = record.seq - this.#seq - 1;
@@ -332,7 +344,7 @@ export class Journal {
       at += bytes;
     }
     for (const key of record.deletes) rows.delete(key);
-    if (record.lost) this.#lost = record.lost;
+    if (record.lost) [this.#lost, this.#voided] = [record.lost, []];
     this.#seq = record.seq;
     this.#end = this.#next = end;
     this.#sealed = record.sealed === true;

@@ -152,9 +152,8 @@ class FileStore {
       const lost = journal.lost.join("; ");
       // That it was reported is written down, once, by the first process.
       for (let tries = 0; tries < TRIES && journal.lost.length > 0; tries++, journal = await this.#current()) {
-        const change = { puts: [], deletes: [], nonce: randomId(16), lost: [] };
         // Where that fails it is reported again when the store is opened next.
-        await journal.append(journal.encode([{ change, values: [] }]), this.#rows).catch(() => journal.told());
+        await this.#note(journal, []).catch(() => journal.told());
       }
       return lost || undefined;
     });
@@ -296,8 +295,19 @@ class FileStore {
   async #current(): Promise<Journal> {
     if (this.#journal) await this.#journal.advance(this.#rows, async () => (await this.#acknowledged?.read()) ?? []);
     else await this.#open();
+    const { voided } = this.#journal!;
     while (this.#journal!.sealed && (await this.#follow(HELP_MS)));
-    return this.#journal!;
+    const journal = this.#journal!;
+    if (voided.length > 0 && !journal.sealed) {
+      await this.#note(journal, [...new Set([...journal.lost, ...voided])]).catch(() => {});
+    }
+    return journal;
+  }
+
+  /** Writes down what is missing and not reported yet. */
+  #note(journal: Journal, lost: readonly string[]): Promise<Set<string>> {
+    const change = { puts: [], deletes: [], nonce: randomId(16), lost: [...lost] };
+    return journal.append(journal.encode([{ change, values: [] }]), this.#rows);
   }
 
   /** Opens the last journal, and makes the first. */
