@@ -45,7 +45,7 @@ pub(crate) async fn delete_named(io: &Io, id: &str, most: usize) -> Result<()> {
     let name = readable(name_row(io, id).await)?;
     let named = match &name {
         Some(Some(name)) if name.deleted => return sweep(io, &name.sid, id, name.ver, most).await,
-        Some(Some(name)) if name.id == id => Some(name.sid.clone()),
+        Some(Some(name)) => Some(name.sid.clone()),
         _ => None,
     };
     let leads = match &named {

@@ -58,8 +58,7 @@ pub(super) struct Named {
 pub(super) async fn name(io: &Io, state: &State, known: &HostRecord) -> Result<Option<Option<Named>>> {
     let (id, most) = (&state.row.id, state.max_batch_ops);
     let found = free_name(io, id, most).await;
-    if let Ok(Some(NameRow { id: of, sid, .. })) = &found
-        && of == id
+    if let Ok(Some(NameRow { sid, .. })) = &found
         && has_rows(io, sid).await?
     {
         return Ok(Some(Some(Named { sid: sid.clone(), mended: None })));
@@ -71,9 +70,10 @@ pub(super) async fn name(io: &Io, state: &State, known: &HostRecord) -> Result<O
         return Ok(None);
     }
     let is_missing = matches!(found, Ok(None));
+    let is_damaged = matches!(&found, Err(error) if error.code == Code::StoreCorrupt);
     let of_mark = known.mark.as_ref().map(|mark| mark.sid.clone());
     let sid = match of_mark {
-        Some(sid) if is_session(io, &sid, id).await? => Some(sid),
+        Some(sid) if is_session(io, &sid, id, is_damaged).await? => Some(sid),
         _ if is_missing => None,
         _ => session_of(io, id, |bytes| seal::read(bytes).ok()).await?,
     };
@@ -106,11 +106,13 @@ pub(super) async fn name(io: &Io, state: &State, known: &HostRecord) -> Result<O
     Ok(None)
 }
 
-async fn is_session(io: &Io, sid: &str, id: &str) -> Result<bool> {
+/// True where the rows called `sid` are those of session `id`. Where its name is damaged and nobody deleted it, any row of its
+/// log is enough.
+async fn is_session(io: &Io, sid: &str, id: &str, is_damaged: bool) -> Result<bool> {
     match session_row(io, sid).await {
-        Ok(row) => Ok(row.is_some_and(|row| row.id == *id)),
-        Err(error) if error.code == Code::StoreCorrupt => Ok(false),
-        Err(error) => Err(error),
+        Ok(Some(row)) => Ok(row.id == *id),
+        Err(error) if error.code != Code::StoreCorrupt => Err(error),
+        _ => Ok(is_damaged && last_row(io, sid).await?.is_some()),
     }
 }
 

@@ -150,12 +150,17 @@ async fn first_readable(io: &Io, sid: &str, from: u64, to: u64) -> Result<Option
     Ok(None)
 }
 
+/// The row of a session's name.
+///
+/// Errors: [`Code::StoreCorrupt`] when it is not what was written, or that of another name.
 pub(crate) async fn name_row(io: &Io, id: &str) -> Result<Option<NameRow>> {
     let values = wide::read(io, vec![keys::name(id)]).await?;
-    match values.into_iter().next().flatten() {
-        Some(bytes) => Ok(Some(seal::read_name(&bytes)?)),
-        None => Ok(None),
+    let Some(bytes) = values.into_iter().next().flatten() else { return Ok(None) };
+    let name = seal::read_name(&bytes)?;
+    if name.id != id {
+        return Err(Error::new(Code::StoreCorrupt, "the row of the session's name is that of another one"));
     }
+    Ok(Some(name))
 }
 
 pub(crate) async fn session_row(io: &Io, sid: &str) -> Result<Option<SessionRow>> {

@@ -32,6 +32,45 @@ fn d21_the_row_of_another_session_in_the_place_of_its_own_is_damage() {
     desk.append(&[user("go on")]);
 }
 
+/// The disk put another session's name in the place of this one's: it leads to no rows of this one.
+#[test]
+fn d21_the_name_of_another_session_in_the_place_of_its_own_is_damage() {
+    for also in ["", "its own row is damaged", "its own row is gone"] {
+        let mut browser = Browser::new();
+        with_two_sessions(&mut browser, 3);
+        let names = browser.keys("meta");
+        let of = |id: &str| {
+            let says = format!("\"id\":\"{id}\"");
+            let is_of = |key: &&Key| String::from_utf8(value(&browser, key).unwrap()).unwrap().contains(&says);
+            names.iter().find(is_of).unwrap().clone()
+        };
+        let (own, other) = (of("s"), of("t"));
+        browser.memory.damage(&own, value(&browser, &other));
+        let row = browser.keys("sessions").into_iter().find(|key| {
+            String::from_utf8(value(&browser, key).unwrap()).unwrap().contains("\"id\":\"s\"")
+        });
+        match also {
+            "its own row is damaged" => browser.flip(&row.unwrap()),
+            "its own row is gone" => browser.memory.damage(&row.unwrap(), None),
+            _ => {}
+        }
+        let whole = [0, 1, 2].map(|nth| say("s", nth).to_string());
+        let mut marked = browser.copy();
+        let mut desk = marked.open();
+        assert!(kinds(&desk).iter().all(|(kind, _)| *kind == LossKind::Repaired), "{also}: {:?}", kinds(&desk));
+        assert_eq!(history(&mut desk), whole, "{also}: a mark says whose the rows are");
+        browser.marks.borrow_mut().clear();
+        if also.is_empty() {
+            assert_eq!(history(&mut browser.open()), whole);
+            continue;
+        }
+        let rows = browser.memory.rows();
+        let error = browser.open_with(json!({ "acceptDataLoss": true })).err().unwrap();
+        assert_eq!(error.code, Code::StoreCorrupt, "{also}: {error}");
+        assert_eq!(browser.memory.rows(), rows, "{also}");
+    }
+}
+
 fn say(who: &str, nth: usize) -> Body {
     if nth.is_multiple_of(2) { user(&format!("{who} {nth}")) } else { assistant(&format!("{who} {nth}")) }
 }
@@ -160,6 +199,9 @@ fn d15_a_schema_that_flipped_bits_made_a_newer_one_is_damage() {
         "the session's row says what it is called"
     );
     browser.flip(&session);
+    let mut marked = browser.copy();
+    assert_eq!(kinds(&marked.open()), [(LossKind::Repaired, None); 2], "a mark says whose the log is");
+    browser.marks.borrow_mut().clear();
     let error = browser.open_with(json!({})).err().unwrap();
     assert_eq!(error.code, Code::StoreCorrupt, "{error}");
     // What a release wrote that seals nothing says its schema itself.
