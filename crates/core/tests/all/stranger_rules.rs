@@ -41,14 +41,16 @@ fn d21_the_name_of_another_session_in_the_place_of_its_own_is_damage() {
         let names = browser.keys("meta");
         let of = |id: &str| {
             let says = format!("\"id\":\"{id}\"");
-            let is_of = |key: &&Key| String::from_utf8(value(&browser, key).unwrap()).unwrap().contains(&says);
+            let is_of =
+                |key: &&Key| String::from_utf8(value(&browser, key).unwrap()).unwrap().contains(&says);
             names.iter().find(is_of).unwrap().clone()
         };
         let (own, other) = (of("s"), of("t"));
         browser.memory.damage(&own, value(&browser, &other));
-        let row = browser.keys("sessions").into_iter().find(|key| {
-            String::from_utf8(value(&browser, key).unwrap()).unwrap().contains("\"id\":\"s\"")
-        });
+        let row = browser
+            .keys("sessions")
+            .into_iter()
+            .find(|key| String::from_utf8(value(&browser, key).unwrap()).unwrap().contains("\"id\":\"s\""));
         match also {
             "its own row is damaged" => browser.flip(&row.unwrap()),
             "its own row is gone" => browser.memory.damage(&row.unwrap(), None),
@@ -57,7 +59,11 @@ fn d21_the_name_of_another_session_in_the_place_of_its_own_is_damage() {
         let whole = [0, 1, 2].map(|nth| say("s", nth).to_string());
         let mut marked = browser.copy();
         let mut desk = marked.open();
-        assert!(kinds(&desk).iter().all(|(kind, _)| *kind == LossKind::Repaired), "{also}: {:?}", kinds(&desk));
+        assert!(
+            kinds(&desk).iter().all(|(kind, _)| *kind == LossKind::Repaired),
+            "{also}: {:?}",
+            kinds(&desk)
+        );
         assert_eq!(history(&mut desk), whole, "{also}: a mark says whose the rows are");
         browser.marks.borrow_mut().clear();
         if also.is_empty() {
