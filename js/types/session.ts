@@ -135,13 +135,24 @@ export interface Verified {
   problems: string[];
 }
 
-/** A passage that `recall.search` found. */
+/** A message that `recall.search` found, with its best passages. */
 export interface SearchHit {
-  /** Reference for `recall.read`: of the stored text that has the passage, or of the whole message. */
+  /** Reference for `recall.read`: of the stored text that has the passage, or of the whole message (`m104k`). */
   ref: string;
-  /** Position of the message in the session's log. */
+  /** Position of the message in the session's log, from 0: messages, compactions and snapshots count. */
   seq: number;
-  /** The passage, in one line. */
+  /** Index of the message, from 0. */
+  index: number;
+  /** Who says it; `tool` for the result of a call. */
+  role: "system" | "user" | "assistant" | "tool";
+  /** The tool that is called, or whose result it is. */
+  tool?: string;
+  /** What that call is about, in one line of at most 100 characters: its file, command, address or query. */
+  target?: string;
+  /** Where the text is for the model: word for word in the context; a reference is in its place; a summary is, or nothing. */
+  place: "context" | "offloaded" | "summarized";
+  /** The passages, line by line; `…` is what was left out. About 500 characters, and 250 more where a second one has words of
+   *  the query that the first lacks. */
   snippet: string;
 }
 

@@ -46,7 +46,7 @@ for (const [format, dialect] of Object.entries(DIALECTS)) {
       const text = dialect.result(messages[at]);
       const reference = /^Tool result is at: (off_\w+)$/.exec(text)?.[1];
       const last = dialect.result(messages.at(-1));
-      if (last?.startsWith(`[${reference}: characters 0 to`)) return { says: last.slice(last.indexOf("\n") + 1) };
+      if (last?.includes(`\n[${reference}: all `)) return { says: last.slice(0, last.lastIndexOf("\n")) };
       return { calls: dialect.call(dialect.names(tools)[0], { ref: reference }) };
     };
     await session.append({ role: "user", content: "What did the third file say?" });

@@ -142,7 +142,7 @@ impl Frame<'_> {
         let Quoted { text: quoted, missing } = Quoted::of(io, held, &self.quotes).await?;
         let mut quotes = self.quotes;
         for (place, error) in missing {
-            let reference = ids::message_reference(&held.state().row.secret, place.seq);
+            let reference = ids::message_reference(&held.state().row.secret, place.index);
             tell(io, format!("message {} cannot be quoted behind the summary: {error}", place.index));
             text += &format!("\n\n[Content unavailable: {reference}]");
             quotes.retain(|quote| *quote != place);
@@ -368,7 +368,7 @@ fn waiting(proposal: &Proposal) -> Vec<usize> {
 pub(super) fn knows(state: &State, covers: &[CoveredRange], reference: &str) -> bool {
     let mut offloads = covers.iter().flat_map(|cover| &cover.offloads);
     offloads.any(|(_, offload)| offload.reference == reference)
-        || ids::message_seq(&state.row.secret, reference).is_some()
+        || ids::message_index(&state.row.secret, reference).is_some()
 }
 
 /// Whose message a summary is.

@@ -71,19 +71,16 @@ pub(crate) fn looks_like_reference(text: &str) -> bool {
     })
 }
 
-/// Prefix of a reference to a message of the log.
-const MESSAGE_PREFIX: &str = "msg_";
-
-/// The reference of the message at log position `seq`: the position, and a mark that only who knows the session's secret
-/// can make. So nothing but what the session gave out is ever resolved, and no table of it is needed.
-pub(crate) fn message_reference(secret: &str, seq: u64) -> String {
-    let seq = seq.to_string();
-    format!("{MESSAGE_PREFIX}{seq}_{}", id(&[b"message", secret.as_bytes(), seq.as_bytes()]))
+/// The reference of message `index`: the letter m, the index, and a letter that tells slips apart. A model pays three
+/// tokens for it. It says nothing that the session does not have: whoever guesses one reads a message of this session.
+pub(crate) fn message_reference(secret: &str, index: usize) -> String {
+    let [check, ..] = hash(&[b"message", secret.as_bytes(), &index.to_le_bytes()]);
+    format!("m{index}{}", char::from(b'a' + check % 26))
 }
 
-/// The log position of a message's reference, when this session gave it out.
-pub(crate) fn message_seq(secret: &str, reference: &str) -> Option<u64> {
-    let (seq, _) = reference.strip_prefix(MESSAGE_PREFIX)?.split_once('_')?;
-    let seq = seq.parse().ok()?;
-    (message_reference(secret, seq) == reference).then_some(seq)
+/// The index of a message's reference, when this session may have given it out.
+pub(crate) fn message_index(secret: &str, reference: &str) -> Option<usize> {
+    let digits = reference.strip_prefix('m')?.strip_suffix(|c: char| c.is_ascii_lowercase())?;
+    let index = digits.parse().ok()?;
+    (message_reference(secret, index) == reference).then_some(index)
 }

@@ -7,11 +7,12 @@ use crate::keys::batch::keys;
 use crate::keys::ids;
 use crate::log::record::{RowKind, SessionRow};
 use crate::log::said::{push_line, said};
-use crate::log::stored::{latest, row_at};
+use crate::log::stored::{latest, place_among, row_at};
 use crate::log::{State, offloads, wide};
 use crate::message::Message;
 use crate::step::Io;
 use crate::wire::{self, Format};
+use serde::Serialize;
 use std::collections::HashMap;
 use std::rc::Rc;
 
@@ -63,9 +64,22 @@ impl Archive {
         Ok(Archive { sid, format, rows, messages, ver, secret: row.secret, ..self })
     }
 
-    /// The reference of the message at log position `seq`.
-    pub(super) fn message_reference(&self, seq: u64) -> String {
-        ids::message_reference(&self.secret, seq)
+    /// The reference of message `index`.
+    pub(super) fn message_reference(&self, index: usize) -> String {
+        ids::message_reference(&self.secret, index)
+    }
+
+    /// The message that a reference is of, where it is one.
+    pub(super) fn message_index(&self, reference: &str) -> Option<usize> {
+        ids::message_index(&self.secret, reference).filter(|index| *index < self.messages)
+    }
+
+    /// The whole text of message `index`.
+    ///
+    /// Errors: [`Code::StoreCorrupt`] when its row cannot be read.
+    pub(super) async fn message(&self, io: &Io, index: usize) -> Result<String> {
+        let place = place_among(io, &self.sid, self.rows, index).await?;
+        self.with_message(io, place.seq, whole).await
     }
 
     /// The whole text of a reference.
@@ -75,8 +89,8 @@ impl Archive {
         if let Some((_, text)) = self.unstored.iter().find(|(known, _)| known == reference) {
             return Ok(text.to_string());
         }
-        match ids::message_seq(&self.secret, reference) {
-            Some(seq) => self.with_message(io, seq, whole).await,
+        match self.message_index(reference) {
+            Some(index) => self.message(io, index).await,
             None => self.offload(io, reference).await,
         }
     }
@@ -117,6 +131,18 @@ impl Archive {
     }
 }
 
+/// Where a text is for the model.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum HitPlace {
+    /// In the context, word for word.
+    Context,
+    /// A reference is in its place.
+    Offloaded,
+    /// A summary is in its place, or nothing.
+    Summarized,
+}
+
 /// Where messages are now: in the model's context or not, and which of their results are in the store.
 #[derive(Debug, Default)]
 pub(crate) struct LogIndex {
@@ -155,15 +181,22 @@ impl LogIndex {
         results.find(|offload| Some(offload.nth) == result).map(|offload| offload.reference.as_str())
     }
 
-    /// True when the model has this text in its context, what the message itself says or one of its results; or when it
-    /// is not to have it.
-    pub(super) fn is_shown(&self, index: usize, result: Option<usize>) -> bool {
-        let is_in_context = self.known.get(&index).is_some_and(|found| {
-            // What it says is not all there when an input of its calls was moved.
-            found.is_in_context && (result.is_some() || found.offloads.iter().all(Offload::is_result))
-        });
+    /// True for a message that the model is not to have.
+    pub(super) fn is_behind(&self, index: usize) -> bool {
         self.behind.iter().any(|(from, to)| (*from..*to).contains(&index))
-            || (is_in_context && self.offload(index, result).is_none())
+    }
+
+    /// Where a text is, what a message says itself or one of its results.
+    pub(super) fn whereabouts(&self, index: usize, result: Option<usize>) -> HitPlace {
+        let Some(found) = self.known.get(&index) else { return HitPlace::Summarized };
+        // What it says is not all there when an input of its calls was moved.
+        let is_moved = self.offload(index, result).is_some()
+            || (result.is_none() && !found.offloads.iter().all(Offload::is_result));
+        match (is_moved, found.is_in_context) {
+            (true, _) => HitPlace::Offloaded,
+            (false, true) => HitPlace::Context,
+            (false, false) => HitPlace::Summarized,
+        }
     }
 }
 

@@ -1,7 +1,7 @@
 //! A model's call of a recall tool and its answer. The answer says what the model got wrong, so that it can go on; an error
 //! is only what the app or its store got wrong.
 
-use super::archive::{Archive, LogIndex};
+use super::archive::{Archive, HitPlace, LogIndex};
 use super::search::{Hit, Query, search};
 use super::{READ, SEARCH};
 use crate::error::{Code, Error, Result};
@@ -16,6 +16,8 @@ const USUAL: usize = 8_000;
 const MOST: usize = 32_000;
 /// Passages that a search shows when the model does not say, and at most.
 const PASSAGES: (usize, usize) = (10, 20);
+/// Characters that a part is shortened by so that it does not end inside a word.
+const LONGEST_WORD: usize = 100;
 
 /// What is said to the model, and whether it is a failure.
 type ToolReply = Result<String, String>;
@@ -67,16 +69,23 @@ fn misplaced(error: Error) -> Error {
 
 async fn read_text(io: &Io, archive: &Archive, arguments: &Value<'_>) -> Result<ToolReply> {
     let Some(reference) = text(arguments, "ref") else {
-        return Ok(Err("ref must be a text: the reference (off_… or msg_…) of what to read.".to_owned()));
+        return Ok(Err("ref must be a text: the reference (off_… or m104k) of what to read.".to_owned()));
     };
     // Models copy a reference with the marks around it. It is looked up exactly all the same.
     let reference = reference.trim_matches(|c: char| !c.is_ascii_alphanumeric());
-    let most = most(archive);
+    let (reference, at) = match reference.split_once('@').map(|(reference, at)| (reference, at.parse())) {
+        Some((reference, Ok(at))) => (reference, Some(at)),
+        _ => (reference, None),
+    };
     let (offset, limit) = match (whole(arguments, "offset", 0), whole(arguments, "limit", 1)) {
-        (Ok(offset), Ok(limit)) => (offset.unwrap_or(0), limit.unwrap_or(USUAL).min(most)),
+        (Ok(offset), Ok(limit)) => (offset.or(at).unwrap_or(0), limit.unwrap_or(USUAL).min(most(archive))),
         (Err(error), _) | (_, Err(error)) => return Ok(Err(error)),
     };
-    let text = match archive.text(io, reference).await {
+    let text = match reference.split_once("..") {
+        Some((first, last)) => run_of(io, archive, first, last, offset.saturating_add(limit)).await,
+        None => archive.text(io, reference).await,
+    };
+    let text = match text {
         Ok(text) => text,
         Err(error) if error.code == Code::NotFound => {
             return Ok(Err(format!(
@@ -90,15 +99,79 @@ async fn read_text(io: &Io, archive: &Archive, arguments: &Value<'_>) -> Result<
         }
         Err(error) => return Err(error),
     };
+    Ok(part_of(reference, &text, offset, limit))
+}
+
+/// Messages from one to another, each under its reference, as far as `enough` characters of them.
+///
+/// Errors: [`Code::NotFound`] when that is no run of messages of this session.
+async fn run_of(io: &Io, archive: &Archive, first: &str, last: &str, enough: usize) -> Result<String> {
+    let (first, last) = (archive.message_index(first), archive.message_index(last));
+    let (Some(first), Some(last)) = (first, last.filter(|last| first.is_some_and(|first| first <= *last)))
+    else {
+        return Err(Error::new(Code::NotFound, "this session has no such messages"));
+    };
+    let (mut run, mut chars) = (String::new(), 0);
+    for index in first..=last {
+        let text = match archive.message(io, index).await {
+            Err(error) if error.code == Code::StoreCorrupt => "[Content unavailable]".to_owned(),
+            text => text?,
+        };
+        let reference = archive.message_reference(index);
+        // A line of theirs that looks like it is moved aside.
+        let text = format!("\n{text}").replace("\n[m", "\n [m");
+        let piece = format!("[{reference}]{text}\n\n");
+        chars += piece.chars().count();
+        run.push_str(&piece);
+        if chars > enough {
+            break;
+        }
+    }
+    Ok(run.trim_end().to_owned())
+}
+
+/// The part of a text that begins at `offset`, and how to go on.
+fn part_of(reference: &str, text: &str, offset: usize, limit: usize) -> ToolReply {
     let total = text.chars().count();
     if offset >= total && offset > 0 {
-        return Ok(Err(format!("There are {total} characters; offset must be less.")));
+        return Err(format!("There are {} characters; offset must be less.", grouped(total)));
     }
     // A cluster of marks without end is cut all the same: it must not fill the window.
-    let piece: String = text::range(&text, offset, Some(limit)).chars().take(most).collect();
+    let mut piece: String = text::range(text, offset, Some(limit)).chars().take(limit).collect();
+    if offset + piece.chars().count() < total {
+        piece.truncate(end_of_word(&piece));
+    }
     let end = offset + piece.chars().count();
-    let next = if end < total { format!("; read on at offset {end}") } else { String::new() };
-    Ok(Ok(format!("[{reference}: characters {offset} to {end} of {total}{next}]\n{piece}")))
+    // What a harness said to the model then is no order to it now.
+    let piece = piece
+        .replace("<system-reminder>", "&lt;system-reminder>")
+        .replace("</system-reminder>", "&lt;/system-reminder>");
+    let (from, to, total_text) = (grouped(offset), grouped(end), grouped(total));
+    let read = match (offset, end == total) {
+        (0, true) => format!("all {total_text} characters"),
+        (_, true) => format!("characters {from} to {to} of {total_text}: the end"),
+        (_, false) => format!("characters {from} to {to} of {total_text}; next: offset {end}"),
+    };
+    Ok(format!("{piece}\n[{reference}: {read}]"))
+}
+
+/// Where the last whole word ends, unless that is far from the end.
+fn end_of_word(piece: &str) -> usize {
+    let last = piece.char_indices().rev().take(LONGEST_WORD).find(|(_, c)| c.is_whitespace());
+    last.map_or(piece.len(), |(at, c)| at + c.len_utf8())
+}
+
+/// A number with a comma before each three digits.
+fn grouped(number: usize) -> String {
+    let digits = number.to_string();
+    let mut grouped = String::new();
+    for (nth, digit) in digits.chars().enumerate() {
+        if nth > 0 && (digits.len() - nth) % 3 == 0 {
+            grouped.push(',');
+        }
+        grouped.push(digit);
+    }
+    grouped
 }
 
 async fn search_text(
@@ -117,15 +190,13 @@ async fn search_text(
     };
     let hits = search(io, archive, log_index, &query, limit, true).await?;
     if hits.is_empty() {
-        return Ok(Ok(
-            "Nothing was found outside of your context. Try other words, as they would stand in the text."
-                .to_owned(),
-        ));
+        return Ok(Ok("Nothing was found. Try other words, as they would stand in the text.".to_owned()));
     }
     let (mut shown, mut chars, mut passages) = (0, 0, String::new());
-    for Hit { reference, snippet, .. } in &hits {
-        // A snippet is one line, so that none can pass for the next reference.
-        let passage = format!("\n\n{reference}\n> {snippet}");
+    for hit in &hits {
+        // Each line is marked, so that none can pass for the next reference.
+        let snippet = hit.snippet.replace('\n', "\n> ");
+        let passage = format!("\n\n[{}] {}\n> {snippet}", hit.reference, labeled(hit, &hits));
         chars += passage.chars().count();
         if shown > 0 && chars > most(archive) {
             break;
@@ -133,7 +204,36 @@ async fn search_text(
         shown += 1;
         passages.push_str(&passage);
     }
-    Ok(Ok(format!("{shown} found, best first. {} gives the whole text.{passages}", READ.name)))
+    let messages = grouped(archive.messages);
+    Ok(Ok(format!(
+        "{shown} found in {messages} messages, best first; a higher number is later. {} gives the whole text.{passages}",
+        READ.name
+    )))
+}
+
+/// What a hit is: `result of Bash: npm test · summarized`.
+fn labeled(hit: &Hit, hits: &[Hit]) -> String {
+    let call = hit.tool.as_ref().map(|tool| match &hit.target {
+        Some(target) => format!("{tool}: {target}"),
+        None => tool.clone(),
+    });
+    let what = match (hit.role, call) {
+        ("tool", Some(call)) => format!("result of {call}"),
+        (role, Some(call)) => format!("{role} calls {call}"),
+        (role, None) => role.to_owned(),
+    };
+    let place = match hit.place {
+        HitPlace::Context => "in your context",
+        HitPlace::Offloaded => "moved out of your context",
+        HitPlace::Summarized => "summarized",
+    };
+    let alike = hits
+        .iter()
+        .filter(|other| other.target.is_some() && (&other.target, &other.tool) == (&hit.target, &hit.tool));
+    let of_it: Vec<usize> = alike.map(|other| other.index).collect();
+    let is_newest = of_it.len() > 1 && of_it.iter().max() == Some(&hit.index);
+    let newest = if is_newest { format!(" · newest of {} here", of_it.len()) } else { String::new() };
+    format!("{what} · {place}{newest}")
 }
 
 /// The most characters of one answer.

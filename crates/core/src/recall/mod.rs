@@ -11,10 +11,12 @@
 pub(crate) mod archive;
 mod call;
 mod index;
+mod label;
 mod rank;
 mod search;
 mod snippet;
 
+pub use archive::HitPlace;
 pub(crate) use archive::{Archive, LogIndex};
 pub(crate) use call::answer;
 pub use search::Hit;
@@ -33,9 +35,9 @@ const READ: Tool = Tool {
     name: RECALL_READ,
     description: "Reads text of this conversation that was moved out of your context to save space. Call it when a tool \
                   result says only where it is (\"Tool result is at: off_…\") and you need what it said, or to read in \
-                  full what recall_search found. A long text comes in parts: the first line of the answer says which \
-                  characters they are, how many there are in all, and the offset at which to read on.",
-    parameters: r#"{"type":"object","properties":{"ref":{"type":"string","description":"The reference (off_… or msg_…), copied exactly."},"offset":{"type":"integer","minimum":0,"description":"Character to begin at; 0, the beginning, when left out."},"limit":{"type":"integer","minimum":1,"description":"Placeholder many characters to read at most; as many as suit the context window when left out."}},"required":["ref"],"additionalProperties":false}"#,
+                  full what recall_search found. A long text comes in parts: the last line of the answer says how much of \
+                  it was read and the offset at which to read on.",
+    parameters: r#"{"type":"object","properties":{"ref":{"type":"string","description":"The reference (off_… or m104k), copied exactly. m104k..m106x reads the messages from one to the other, m104k@12840 begins at that character."},"offset":{"type":"integer","minimum":0,"description":"Character to begin at; 0, the beginning, when left out."},"limit":{"type":"integer","minimum":1,"description":"Placeholder many characters to read at most; as many as suit the context window when left out."}},"required":["ref"],"additionalProperties":false}"#,
 };
 
 /// Searches the transcript.
@@ -44,7 +46,7 @@ const SEARCH: Tool = Tool {
     description: "Searches everything that was said in this conversation and every tool result, also what was moved out of \
                   your context or replaced by a summary. Call it before you guess or redo something whose details (a \
                   path, an id, a number, an error, a decision) are no longer in front of you. Answers with the passages \
-                  that match best, each with a reference for recall_read.",
+                  that match best, each with a reference for recall_read and what it is; what is in your context comes last.",
     parameters: r#"{"type":"object","properties":{"query":{"type":"string","description":"Words, names, paths or numbers that stand in the text you look for, as exactly as you know them."},"limit":{"type":"integer","minimum":1,"description":"Placeholder many passages at most; 10 when left out."}},"required":["query"],"additionalProperties":false}"#,
 };
 

@@ -6,18 +6,21 @@
 //! * long texts are penalized less than usual: most of a session's are listings and files, whole on purpose;
 //! * what a message says counts for the results that it asked for: an agent looks for things in the words in which it
 //!   looked for them before;
-//! * of two texts that match alike the newer is the likelier one, above all among the latest.
+//! * of two texts that match alike the newer is the likelier one, above all among the latest. Not where the query is a question:
+//!   what somebody said about it once may be old.
 
 use super::Answers;
 use super::search::Query;
 use crate::log::Page;
 use crate::log::terms::Entry;
 use crate::order;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 /// How soon more of the same term stops to matter, and how much long texts are penalized.
 const K1: f64 = 1.2;
 const B: f64 = 0.3;
+/// The answer to a question is said in a few words, and hidden in long texts.
+const B_OF_QUESTIONS: f64 = 0.75;
 /// What the message before a result adds to it, of its own score.
 const ASKED: f64 = 0.3;
 /// The newest text counts twice, one from so many messages ago one and a half times, the oldest once.
@@ -136,17 +139,20 @@ impl Corpus {
         self.frequencies.iter().map(weight).collect()
     }
 
-    /// The best candidates that `wanted` lets pass, among `messages`; of equal ones the newest comes first.
+    /// The best candidates among `messages`, one of each message; of equal ones the newest comes first. `is_last` leaves one
+    /// out, or says whether it comes after all others.
     pub(super) fn best(
         self,
         limit: usize,
+        is_question: bool,
         messages: usize,
         weights: &[f64],
-        wanted: impl Fn(&Candidate) -> bool,
+        is_last: impl Fn(&Candidate) -> Option<bool>,
     ) -> Vec<Candidate> {
         let average = self.words as f64 / self.texts.max(1) as f64;
         let matches = |candidate: &Candidate| {
-            let length = 1.0 - B + B * candidate.length as f64 / average;
+            let b = if is_question { B_OF_QUESTIONS } else { B };
+            let length = 1.0 - b + b * candidate.length as f64 / average;
             let of_term = |(number, count): &(usize, u32)| {
                 let (count, weight) = (f64::from(*count), weights.get(*number).copied().unwrap_or_default());
                 weight * count * (K1 + 1.0) / (count + K1 * length)
@@ -158,14 +164,19 @@ impl Corpus {
             let of = |at: usize| own.get(at).copied().unwrap_or_default();
             let score = of(at) + ASKED * candidate.asked.map_or(0.0, of);
             let age = messages.saturating_sub(candidate.index) as f64;
-            score * (1.0 + RECENT / (RECENT + age))
+            if is_question { score } else { score * (1.0 + RECENT / (RECENT + age)) }
         };
         let scores: Vec<f64> = self.candidates.iter().enumerate().map(score).collect();
         let scored = scores.into_iter().zip(self.candidates).rev();
-        let found: Vec<(f64, Candidate)> = scored.filter(|(_, candidate)| wanted(candidate)).collect();
-        let mut ranked = order::by_key(found, |(score, _)| u64::MAX - (score * 1e6) as u64);
-        ranked.truncate(limit);
-        ranked.into_iter().map(|(_, candidate)| candidate).collect()
+        let rank = |(score, candidate): (f64, Candidate)| {
+            // A score has few digits before its point.
+            let place = (1_u64 << 62) - (score * 1e6) as u64;
+            is_last(&candidate).map(|last| (place | u64::from(last) << 63, candidate))
+        };
+        let ranked = order::by_key(scored.filter_map(rank).collect(), |(place, _)| *place);
+        let mut messages = HashSet::new();
+        let one_of_each = ranked.into_iter().filter(|(_, candidate)| messages.insert(candidate.seq));
+        one_of_each.take(limit).map(|(_, candidate)| candidate).collect()
     }
 }
 

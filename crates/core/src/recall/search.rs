@@ -1,14 +1,16 @@
 //! Search over what every message of the log says and over each of its tool results: by their terms, which are in pages
 //! ([`crate::log::terms`]). Of the log only what is shown is read.
 
-use super::archive::{Archive, LogIndex};
+use super::archive::{Archive, HitPlace, LogIndex};
 use super::index;
+use super::label::{CallLabel, call_of};
 use super::rank::{Candidate, Corpus};
 use super::snippet::snippet;
 use crate::error::{Code, Error, Result};
 use crate::log::Gap;
 use crate::log::said::said;
 use crate::log::terms::hash;
+use crate::message::Role;
 use crate::step::Io;
 use context_compactor_scan::terms::{self, terms};
 use serde::Serialize;
@@ -22,21 +24,36 @@ const SMALL: &str = " a about after all also an and any are as at be been before
                      only or our out re s should so some still t than that the their them then there these they this \
                      those to up us use ve was we were what when where which will with would you your ";
 
-/// A passage that a search found.
+/// A message that a search found, with its best passages.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
 pub struct Hit {
     /// Reference of the whole text, for `read`.
     #[serde(rename = "ref")]
     pub reference: String,
     /// Position of its message in the log.
     pub seq: u64,
-    /// The passage, in one line.
+    /// Index of its message.
+    pub index: usize,
+    /// Who says it.
+    pub role: &'static str,
+    /// The tool that was called, of a call or a result.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tool: Option<String>,
+    /// The file, the command or whatever else the call is about, in one line.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub target: Option<String>,
+    /// Where the text is for the model.
+    pub place: HitPlace,
+    /// The passages, line by line.
     pub snippet: String,
 }
 
 /// What is looked for.
 #[derive(Debug)]
 pub(crate) struct Query {
+    /// It asks for something. What it asks for may be old.
+    pub(super) is_question: bool,
     /// Terms, numbered in the order of the query.
     pub(super) terms: HashMap<String, usize>,
 }
@@ -63,7 +80,7 @@ impl Query {
                 found.insert(term.to_owned(), number);
             }
         });
-        Query { terms: found }
+        Query { is_question: text.trim_end().ends_with(['?', '？', '؟']), terms: found }
     }
 
     /// The numbers of its terms by their hashes.
@@ -72,33 +89,39 @@ impl Query {
     }
 }
 
-/// The passages that match best, best first. With `only_hidden`, only of texts that the
-/// model has not in its context.
+/// The messages that match best, best first. For a model, those that it may have: what its context has comes last.
 pub(crate) async fn search(
     io: &Io,
     archive: &Archive,
     log_index: &LogIndex,
     query: &Query,
     limit: usize,
-    only_hidden: bool,
+    for_model: bool,
 ) -> Result<Vec<Hit>> {
     let mut corpus = Corpus::new(query);
     index::pages(io, archive, &mut |page, from| corpus.add(page, from, archive.rows)).await?;
     let weights = corpus.weights();
-    let best = corpus.best(limit, archive.messages, &weights, |candidate| {
-        !only_hidden || !log_index.is_shown(candidate.index, candidate.result)
-    });
+    let best = corpus.best(
+        limit,
+        query.is_question,
+        archive.messages,
+        &weights,
+        |Candidate { index, result, .. }| match for_model {
+            true if log_index.is_behind(*index) => None,
+            true => Some(log_index.whereabouts(*index, *result) == HitPlace::Context),
+            false => Some(false),
+        },
+    );
     let mut hits = Vec::with_capacity(best.len());
     for Candidate { seq, index, result, .. } in best {
-        let snippet = archive.with_message(io, seq, |message| match result {
-            None => snippet(&said(message), query, &weights),
-            Some(nth) => message
-                .results()
-                .nth(nth)
-                .map_or(String::new(), |found| snippet(&found.text, query, &weights)),
+        let found = archive.with_message(io, seq, |message| {
+            let result = result.and_then(|nth| message.results().nth(nth));
+            let text = result.map_or_else(|| said(message), |result| result.text.to_string());
+            let call_id = result.map(|result| result.call_id.to_string());
+            (snippet(&text, query, &weights), message.role, CallLabel::in_message(message), call_id)
         });
-        let snippet = match snippet.await {
-            Ok(snippet) => snippet,
+        let (snippet, role, own, call_id) = match found.await {
+            Ok(found) => found,
             // Its terms are there, and it is not: nothing of it can be shown.
             Err(error) if matches!(error.code, Code::StoreCorrupt | Code::NotFound) => {
                 Gap::new(seq, 1, index, 1).tell(io);
@@ -106,9 +129,18 @@ pub(crate) async fn search(
             }
             Err(error) => return Err(error),
         };
-        let offload = log_index.offload(index, result).map(str::to_owned);
-        let reference = offload.unwrap_or_else(|| archive.message_reference(seq));
-        hits.push(Hit { reference, seq, snippet });
+        let call = match call_id {
+            Some(call_id) => call_of(io, archive, seq, &call_id).await?,
+            None => own,
+        };
+        let reference = match log_index.offload(index, result) {
+            Some(offload) if !for_model => offload.to_owned(),
+            _ => archive.message_reference(index),
+        };
+        let role = if result.is_some() { Role::Tool } else { role }.as_str();
+        let (tool, target) = call.map_or((None, None), |call| (Some(call.tool), call.target));
+        let place = log_index.whereabouts(index, result);
+        hits.push(Hit { reference, seq, index, role, tool, target, place, snippet });
     }
     Ok(hits)
 }

@@ -1,14 +1,17 @@
-//! The passage of a text that a search shows.
+//! The passages of a text that a search shows.
 
 use super::search::Query;
 use crate::summary::text::{head, tail};
 use context_compactor_scan::terms::terms;
 use std::ops::Range;
 
-/// Bytes of a snippet, without the marks of what was left out.
-const SNIPPET: usize = 240;
+/// Bytes of the best passage, and of another one that has what the first lacks.
+const SNIPPET: usize = 500;
+const SECOND: usize = 250;
+/// Between two passages.
+const BETWEEN: &str = "\n…\n";
 
-/// The passage of a text with the most that the query asks for, in one line.
+/// The passage of a text with the most that the query asks for and, where that does not have all of it, another one.
 pub(super) fn snippet(text: &str, query: &Query, weights: &[f64]) -> String {
     let mut found: Vec<(Range<usize>, usize)> = Vec::new();
     terms(text, &mut |term, range, _| {
@@ -16,20 +19,54 @@ pub(super) fn snippet(text: &str, query: &Query, weights: &[f64]) -> String {
             found.push((range, *number));
         }
     });
-    let span = densest(&found, weights);
-    // Most of the room that is left goes after the terms: what they name is explained there.
-    let room = SNIPPET.saturating_sub(span.len());
-    let from = span.start.saturating_sub(room / 3);
-    let behind = tail(text, text.len() - from);
-    let passage = head(behind, SNIPPET.max(span.len()));
-    let words: Vec<&str> = passage.split_whitespace().collect();
-    let before = if behind.len() < text.len() { "…" } else { "" };
-    let after = if passage.len() < behind.len() { "…" } else { "" };
-    format!("{before}{}{after}", words.join(" "))
+    let first = around(text, densest(&found, weights, SNIPPET), SNIPPET);
+    let shown: Vec<usize> =
+        found.iter().filter(|(at, _)| first.contains(&at.start)).map(|(_, term)| *term).collect();
+    found.retain(|(at, term)| !shown.contains(term) && !first.contains(&at.start));
+    if found.is_empty() {
+        return shown_as(text, first);
+    }
+    let second = around(text, densest(&found, weights, SECOND), SECOND);
+    // What runs into each other is one passage.
+    if second.start < first.end && first.start < second.end {
+        return shown_as(text, first.start.min(second.start)..first.end.max(second.end));
+    }
+    let (one, other) = if first.start < second.start { (first, second) } else { (second, first) };
+    let [before, behind] = [one, other].map(|range| shown_as(text, range));
+    format!("{}{BETWEEN}{}", before.trim_end_matches('…'), behind.trim_start_matches('…'))
 }
 
-/// The first of the stretches no longer than a snippet whose different terms weigh most.
-fn densest(found: &[(Range<usize>, usize)], weights: &[f64]) -> Range<usize> {
+/// A passage around `span`. Most of the room that is left goes after the terms: what they name is explained there.
+fn around(text: &str, span: Range<usize>, most: usize) -> Range<usize> {
+    let room = most.saturating_sub(span.len());
+    let from = span.start.saturating_sub(room / 3);
+    let behind = tail(text, text.len() - from);
+    let start = text.len() - behind.len();
+    start..start + head(behind, most.max(span.len())).len()
+}
+
+/// A passage with its lines, without their numbers and empty ones.
+fn shown_as(text: &str, range: Range<usize>) -> String {
+    let passage = text.get(range.clone()).unwrap_or_default();
+    let lines = passage.lines().map(|line| without_number(line).trim_end()).filter(|line| !line.is_empty());
+    let lines: Vec<&str> = lines.collect();
+    let before = if range.start > 0 { "…" } else { "" };
+    let after = if range.end < text.len() { "…" } else { "" };
+    format!("{before}{}{after}", lines.join("\n"))
+}
+
+/// A line of a listing: `  12→fn main() {`.
+fn without_number(line: &str) -> &str {
+    let digits = line.trim_start();
+    let rest = digits.trim_start_matches(|c: char| c.is_ascii_digit());
+    match rest.strip_prefix('→') {
+        Some(code) if rest.len() < digits.len() => code,
+        _ => line,
+    }
+}
+
+/// The first of the stretches of at most `most` bytes whose different terms weigh most.
+fn densest(found: &[(Range<usize>, usize)], weights: &[f64], most: usize) -> Range<usize> {
     let mut counts = vec![0_usize; weights.len()];
     let (mut first, mut weight, mut heaviest) = (0, 0.0, 0.0);
     let mut best = found.first().map_or(0..0, |(range, _)| range.clone());
@@ -40,7 +77,7 @@ fn densest(found: &[(Range<usize>, usize)], weights: &[f64]) -> Range<usize> {
             *count += 1;
         }
         while let Some((start, number)) = found.get(first)
-            && range.end > start.start + SNIPPET
+            && range.end > start.start + most
             && start != range
         {
             if let Some(count) = counts.get_mut(*number) {
@@ -68,14 +105,32 @@ mod tests {
     }
 
     #[test]
-    fn a_snippet_shows_the_most_of_the_query_in_one_line() {
+    fn w21_a_snippet_shows_the_most_of_the_query_with_its_lines() {
         let text =
-            format!("port {} the\n  port of the\tdatabase is 5432. {}", "x ".repeat(300), "y ".repeat(300));
+            format!("port {} the\n  port of the\tdatabase is 5432. {}", "x ".repeat(400), "y ".repeat(400));
         let found = passage(&text, "database port");
-        assert!(found.contains("the port of the database is 5432. y y"), "{found}");
-        assert!(found.starts_with('…') && found.ends_with('…') && !found.contains('\n'));
+        assert!(found.contains(" the\n  port of the\tdatabase is 5432. y y"), "{found}");
+        assert!(found.starts_with('…') && found.ends_with('…'));
         assert!(found.len() <= SNIPPET + 2 * '…'.len_utf8());
         assert_eq!(passage("the port", "port"), "the port");
+    }
+
+    #[test]
+    fn w21_numbers_of_lines_and_empty_lines_are_left_out() {
+        let listing = "    11→fn main() {\n    12→\n    13→    port(8080);\n 5 → 6\n→ x";
+        assert_eq!(passage(listing, "port"), "fn main() {\n    port(8080);\n 5 → 6\n→ x");
+    }
+
+    #[test]
+    fn w21_what_the_best_passage_lacks_is_shown_in_another_one() {
+        let far = "filler ".repeat(300);
+        let text = format!("The port is 5432. {far} The host is db1. {far}");
+        let found = passage(&text, "port host");
+        assert!(found.contains("The port is 5432.") && found.contains("The host is db1."), "{found}");
+        assert_eq!(found.matches("\n…\n").count(), 1);
+        assert!(found.len() < SNIPPET + SECOND + 20);
+        let near = passage(&format!("port {} host", "x ".repeat(270)), "port host");
+        assert_eq!(near.matches('…').count(), 0, "{near}");
     }
 
     #[test]

@@ -124,13 +124,19 @@ fn without_references<'t>(text: &'t str, is_known: &dyn Fn(&str) -> bool) -> Cow
     Cow::Owned(out)
 }
 
-/// What has the shape of a reference, to a result or to a message, with its position.
+/// What has the shape of a reference, to a result or in brackets to a message, with its position.
 fn references(text: &str) -> impl Iterator<Item = (usize, &str)> {
-    let starts = ["off_", "msg_"].into_iter().flat_map(|prefix| text.match_indices(prefix));
-    let mut found: Vec<(usize, &str)> =
-        starts.filter_map(|(at, _)| Some((at, reference(text, at)?))).collect();
-    found = crate::order::by_key(found, |(at, _)| *at as u64);
-    found.into_iter()
+    let offloads = text.match_indices("off_").filter_map(|(at, _)| Some((at, reference(text, at)?)));
+    let messages = text.match_indices("[m").filter_map(|(at, _)| Some((at + 1, of_message(text, at + 1)?)));
+    let found: Vec<(usize, &str)> = offloads.chain(messages).collect();
+    crate::order::by_key(found, |(at, _)| *at as u64).into_iter()
+}
+
+/// Without brackets it may be the name of something: of a file type, or of a machine.
+fn of_message(text: &str, at: usize) -> Option<&str> {
+    let (word, _) = text.get(at..)?.split_once(']')?;
+    let digits = word.strip_prefix('m')?.strip_suffix(|c: char| c.is_ascii_lowercase())?;
+    (!digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit())).then_some(word)
 }
 
 fn reference(text: &str, at: usize) -> Option<&str> {

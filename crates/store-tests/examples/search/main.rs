@@ -4,6 +4,7 @@
 //!
 //! `cargo run --profile soak -p context-compactor-store-tests --example search`, with `CC_DATA_SET=full` for all sessions.
 
+mod questions;
 mod size;
 mod trials;
 
@@ -46,13 +47,14 @@ fn main() {
         row.insert("hit@10".into(), json!(share(all)));
         println!("{}", json!(row));
     }
+    questions::rows().iter().for_each(|row| println!("{row}"));
     size::rows().iter().for_each(|row| println!("{row}"));
 }
 
 /// A session in a store.
-fn open(store: Rc<MemoryStore>) -> (Host, Session) {
+fn open(store: Rc<MemoryStore>, format: Format) -> (Host, Session) {
     let mut host = Host::new(store, "bench");
-    let options = json!({ "format": "anthropic", "contextWindow": 1_000_000_000 }).to_string();
+    let options = json!({ "format": format, "contextWindow": 1_000_000_000 }).to_string();
     let options = serde_json::from_str(&options).expect("this is JSON");
     let settings = Rc::new(Settings::read(&options).expect("these are options"));
     let opened = host.run(Session::open(settings, Some("bench".into()), 10_000));
@@ -66,7 +68,7 @@ fn is_even(id: &str) -> bool {
 /// The place of the first passage that has what each trial needs.
 fn search(transcript: &Transcript) -> Vec<(&Trial, Option<usize>)> {
     let texts: Vec<Texts> = trials::texts(Format::Anthropic, &transcript.bodies);
-    let (mut host, session) = open(Rc::default());
+    let (mut host, session) = open(Rc::default(), Format::Anthropic);
     let mut appended = 0;
     let mut places = Vec::with_capacity(transcript.trials.len());
     for trial in &transcript.trials {

@@ -3,6 +3,7 @@
 use crate::open;
 use context_compactor_core::keys::batch::{Key, KeyPart};
 use context_compactor_core::session::Session;
+use context_compactor_core::wire::Format;
 use context_compactor_store_tests::conversation::{Body, assistant, user};
 use context_compactor_store_tests::{Host, MemoryStore};
 use serde_json::{Value, json};
@@ -17,7 +18,7 @@ const APPEND: usize = 16;
 /// Rows of the bench.
 pub(crate) fn rows() -> Vec<Value> {
     let memory: Rc<MemoryStore> = Rc::default();
-    let (mut host, session) = open(Rc::clone(&memory));
+    let (mut host, session) = open(Rc::clone(&memory), Format::Anthropic);
     let mut rng = fastrand::Rng::with_seed(1);
     // Words are as often as in texts: the nth is n times rarer than the first.
     let mut text = |bytes: usize| {
