@@ -149,7 +149,7 @@ export interface SearchHit {
   tool?: string;
   /** What that call is about, in one line of at most 100 characters: its file, command, address or query. */
   target?: string;
-  /** Where the text is for the model: word for word in the context; a reference is in its place; a summary is, or nothing. */
+  /** Where the model has the text: verbatim in the context, replaced by a reference, or covered by a summary. */
   place: "context" | "offloaded" | "summarized";
   /** The passages, line by line; `…` is what was left out. About 500 characters, and 250 more where a second one has words of
    *  the query that the first lacks. */

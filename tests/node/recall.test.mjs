@@ -102,7 +102,7 @@ test("every format has both definitions and answers a call of its own", async ()
     "ai-sdk": { type: "tool-call", toolCallId: "a", toolName: name, input: arguments_, dynamic: undefined },
     react: { tool: name, args: arguments_ },
   };
-  const text = "Nothing was found outside of your context. Try other words, as they would stand in the text.";
+  const text = "Nothing was found. Try other words, as they would stand in the text.";
   const answers = {
     "openai-chat": { role: "tool", tool_call_id: "a", content: text },
     "openai-responses": { type: "function_call_output", call_id: "a", output: text },
@@ -173,7 +173,7 @@ test("search finds what was said, offloaded and summarised, with references that
   for (const query of ["青い鯨", "port 5432"]) {
     const [best] = await session.recall.search(query);
     assert.deepEqual([best.ref, best.seq], [ref, 2], query);
-    assert.match(best.snippet, /^….* 0 暗号は「青い鯨」 port 5432$/);
+    assert.match(best.snippet, /^….* 0 +暗号は「青い鯨」 port 5432$/);
     assert.equal(await session.recall.read(best.ref), secret[2].content);
   }
   const found = await session.recall.search("read file7");
