@@ -31,11 +31,11 @@ const HOW = {
     lines.splice(first + (at < 0 ? block.length : at), 0, text);
     return true;
   },
-  /** In a line: what a pattern finds, replaced as by `replace`. */
+  /** In lines: what a pattern finds, replaced as by `replace`. */
   within(lines, pattern, text) {
-    const at = lines.findIndex((line) => pattern.test(line));
-    if (at >= 0) lines[at] = lines[at].replace(pattern, text);
-    return at >= 0;
+    const found = lines.flatMap((line, at) => (pattern.test(line) ? [at] : []));
+    for (const at of found) lines[at] = lines[at].replace(pattern, text);
+    return found.length > 0;
   },
   /** In a list on one line, whose items are the pattern's second group: in order, where they are in order. */
   list: (lines, pattern, item) =>

@@ -6,7 +6,7 @@ function forwards(path, name) {
   const body = text.split(`pub trait ${name}`)[1]?.split("\n}\n")[0] ?? "";
   return Array.from(body.matchAll(/^ {4}(fn (\w+)[^(]*\(&self(.*)\) -> .*?)(?:;| \{)$/gm), ([, signature, method, given]) => {
     const values = Array.from(given.matchAll(/, _?(\w+): /g), ([, value]) => value).join(", ");
-    return /^evidence/.test(method) ? "" : `\n    ${signature.replace(/ _(\w+:)/g, " $1")} {\n        OpenaiChat.${method}(${values})\n    }\n`;
+    return /^(evidence|dialect)/.test(method) ? "" : `\n    ${signature.replace(/ _(\w+:)/g, " $1")} {\n        OpenaiChat.${method}(${values})\n    }\n`;
   }).join("");
 }
 
@@ -34,6 +34,8 @@ export default ({ kebab, snake, Pascal, words, Words, key }) => {
       ["crates/core/tests/all/recall_tools.rs", "before", 'Format::React => json!({ "thought": ""', `${chat("answer(Format::OpenaiChat, name, arguments, text, is_error)")} //~ its answer`],
       ["crates/core/tests/all/recall_tools.rs", "before", 'Format::React => json!({ "name": name', `${chat("definition(Format::OpenaiChat, name, description, schema)")} //~ a definition`],
       ["crates/core/tests/all/main.rs", "sorted", /^mod (?!support)(\w+);$/, `mod ${snake}_rules;`],
+      ["tests/fixtures/option-bounds.json", "within", /\\"react\\"(?=[";])/, `$&, \\"${kebab}\\"`],
+      ["tests/fixtures/option-bounds.json", "after", '[{"format":"react"},null],', `[{"format":"${kebab}"},null],`],
       ["js/types/messages.ts", "after", "  react: never;", `  ${key}: PlainMessage; //~ messages that a compaction adds`],
       ["js/types/tools.ts", "after", "  react: Described & {", `  ${key}: ToolDefinitions["openai-chat"]; //~ a definition of a tool`],
       ["js/types/tools.ts", "after", "  react: { thought: string;", `  ${key}: ToolAnswers["openai-chat"]; //~ the answer to a call`],

@@ -180,6 +180,11 @@ pub trait Wire: Tools + Sync {
         messages.iter().map(|message| self.evidence_of(message)).fold(Evidence::Possible, Evidence::and)
     }
 
+    /// The format whose types of content blocks it has, where it is a dialect of another.
+    fn dialect_of(&self) -> Option<Format> {
+        None
+    }
+
     /// Reads one message. Unknown blocks become [`crate::message::Part::Opaque`]; what the format forbids outright
     /// is [`crate::Code::InvalidMessage`] with index and field. Roles, types and the order of messages are not judged
     /// here: that is [`Wire::validate`].
