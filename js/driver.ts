@@ -8,7 +8,7 @@ import { isContextOverflow } from "./overflow.js";
 import { send, unsent, type HttpRequest } from "./requests.js";
 import { countOf, idOf, notAText, textOf, usageOf, WrongReply, yesOrNo } from "./replies.js";
 import { StoreCalls } from "./store-calls.js";
-import type { Batch, Damaged, Key, LogLevel, Message, Progress, Store, Summarize, SummaryRequest } from "./types.js";
+import type { Batch, Damaged, Key, LogLevel, Message, Progress, SessionEvents, Store, Summarize, SummaryRequest } from "./types.js";
 import type { Operation } from "./wasm/core.js";
 
 /** What an operation's effects are performed with. */
@@ -46,7 +46,7 @@ export interface Host {
 /** How long a file is waited for, in ms. */
 const READ_FILE_MS = 10_000;
 
-export type Notice = { event: "offload" | "compact" | "pin" | "change" | "data-loss" | "warning" } & Record<string, unknown>;
+export type Notice = { event: Exclude<keyof SessionEvents, "progress"> } & Record<string, unknown>;
 
 interface Counted {
   type: "count";

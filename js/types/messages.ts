@@ -1,10 +1,12 @@
 /** Messages and the formats that they come in. */
 
+import type { Names } from "../generated/options.js";
+
 /** One message in the app's own format. The library never changes it, and returns the same object while the message is
  *  kept. */
 export type Message = object;
 /** Message formats. Without the option `format`, the format is detected from the messages. */
-export type Format = "openai-chat" | "openai-responses" | "anthropic" | "gemini" | "ai-sdk" | "react";
+export type Format = Names["format"];
 type PlainMessage = { role: "user"; content: string } | { role: "assistant"; content: string };
 type MessageItem =
   | PlainMessage

@@ -1,5 +1,7 @@
 /** Types of option values, and of what callbacks receive. */
 
+import type { Names } from "../generated/options.js";
+
 /** How tokens are estimated: `calibrated` (default) is fitted to real tokenizers, `chars4` is `round(characters / 4)`. */
 export type Estimator = "calibrated" | "chars4";
 
@@ -18,7 +20,7 @@ export interface Keep {
 export type Mode = "developer" | "planning" | "debugger" | "assistant";
 
 /** A strategy of compaction with its numbers: which steps it takes, when, and how much it keeps. Default: `balanced`. */
-export type Preset = "balanced" | "offload" | "react" | "layered" | "factor3" | "checkpoint";
+export type Preset = Names["preset"];
 
 /** A window size that a model can be run with (option `profiles` of preset `checkpoint`). */
 export interface ModelProfile {

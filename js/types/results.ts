@@ -1,13 +1,14 @@
 /** Plans, and results of compactions. */
 
 import type { CompactionError } from "../errors.js";
+import type { Names } from "../generated/options.js";
 import type { Message, NewMessageAmong, Usage } from "./messages.js";
 
 /** One step of a compaction. */
 export interface Edit {
   /** The step. `repair`: messages that the provider would refuse were left out of the prompt, or corrected in it; the log
    *  keeps them, and `context.explain()` says why. */
-  kind: "admit" | "clear" | "offload" | "compress" | "summarize" | "age" | "merge" | "rollover" | "repair";
+  kind: Names["step"] | "repair";
   /** Indices of the messages that it changed, as `context.explain()` counts. */
   indices: number[];
   /** Tokens that it removed from the context. */

@@ -196,7 +196,7 @@ export const damage = [
     id: "D19",
     what: "a session that is begun anew is not told as lost",
     file: others,
-    from: "        self.state_mut().told_losses = mark.losses + 1;\n        io.tell(Effect::Notify(Notice::Dataloss { loss }));",
+    from: "        self.state_mut().told_losses = mark.losses + 1;\n        io.tell(Effect::Notify(Notice::DataLoss { loss }));",
     to: "        self.state_mut().told_losses = mark.losses + 1;",
     tests: taken,
   },

@@ -4,12 +4,12 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { memoryStore, openSession, validateHistory } from "../support/offload.mjs";
 import { anthropicExchange, chat, exchange, fails, openStore, runtime, summariser } from "../support/api.mjs";
+import { formats } from "../support/names.mjs";
 
 /** Options under which 20 exchanges of 2,000 characters are offloaded. */
 const SMALL = { contextWindow: 24_000, maxOutputTokens: 1_000 };
 /** Options under which results are offloaded, and nothing is summarised. */
 const ONLY_OFFLOAD = { compactAt: { tokens: 5_000 }, keep: { messages: 1_000 } };
-const FORMATS = ["openai-chat", "openai-responses", "anthropic", "gemini", "ai-sdk", "react"];
 const NAMES = ["recall_read", "recall_search"];
 
 /** How a scripted model and its app speak in a format. */
@@ -114,7 +114,7 @@ test("every format has both definitions and answers a call of its own", async ()
     },
     react: { thought: "", action: calls.react, result: text },
   };
-  for (const format of FORMATS) {
+  for (const format of formats) {
     const { definitions, handle } = session.recall.tools(format);
     const listed = definitions.map((definition) => definition.function ?? definition);
     assert.deepEqual(

@@ -9,6 +9,7 @@ import { readFileSync, writeFileSync } from "node:fs";
 import { test } from "node:test";
 import { compact, openSession } from "context-compactor";
 import { frozen, openStore, runtime } from "../support/api.mjs";
+import { presets } from "../support/names.mjs";
 import { transcripts } from "../support/transcripts.mjs";
 
 const FIXTURE = new URL("../fixtures/recorded-bytes.json", import.meta.url);
@@ -30,7 +31,6 @@ const HISTORIES = [
   ["probes/memorybank_zh_en", "openai-chat", 9, 6_000, 12],
   ["wire/pydantic_google-generatecontent", "gemini", "all", 10_000, 12],
 ];
-const PRESETS = ["balanced", "offload", "react", "layered", "factor3", "checkpoint"];
 const SUMMARIZERS = ["built-in summarizer", "own summarizer"];
 const RUNGS = ["admit", "age", "clear", "compress", "merge", "offload", "repair", "rollover", "summarize"];
 
@@ -119,7 +119,7 @@ for (const [file, format, which, contextWindow, steps] of HISTORIES) {
   test(`H1: ${file} ${which}: the same bytes as ever`, { skip }, async () => {
     const messages = frozen(historyOf(records, which));
     const differences = [];
-    for (const preset of PRESETS) {
+    for (const preset of presets) {
       for (const summarizer of SUMMARIZERS) {
         const name = `${file} ${which}, ${preset}, ${summarizer}`;
         const { hashes, rungs } = await worked(messages, steps, summarizer, { format, preset, contextWindow });
@@ -135,11 +135,11 @@ for (const [file, format, which, contextWindow, steps] of HISTORIES) {
   });
 }
 
-const incomplete = () => Object.keys(found).length < HISTORIES.length * PRESETS.length * SUMMARIZERS.length;
+const incomplete = () => Object.keys(found).length < HISTORIES.length * presets.length * SUMMARIZERS.length;
 
 test("H1: each preset compacts with either summarizer, and every rung is climbed", (context) => {
   if (incomplete()) return context.skip("not all histories were worked on");
-  for (const preset of PRESETS) {
+  for (const preset of presets) {
     for (const summarizer of SUMMARIZERS) {
       const rungs = climbed.get(`${preset}, ${summarizer}`).filter((rung) => rung !== "repair");
       assert.ok(rungs.length > 0, `${preset}, ${summarizer}: nothing was compacted`);

@@ -26,7 +26,7 @@ function code(text) {
 /** Words that name a room where only what is below this one may stand, and types of other rooms that get methods here. */
 function upward(files) {
   const homes = files.flatMap(({ room, text }) =>
-    Array.from(text.matchAll(/^(?:pub(?:\([\w ]+\))? )?(?:struct|enum|type) (\w+)/gm), ([, type]) => `${room} ${type}`),
+    Array.from(text.matchAll(/^ *(?:pub(?:\([\w ]+\))? )?(?:struct|enum|type) (\w+)/gm), ([, type]) => `${room} ${type}`),
   );
   return files.flatMap(({ path, room, text, isOfWire }) => {
     const depth = path.replace(/(\/mod)?\.rs$/, "").split("/").length;

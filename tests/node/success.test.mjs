@@ -4,8 +4,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { compact, CompactionError, openSession } from "context-compactor";
 import { chat } from "../support/api.mjs";
-
-const PRESETS = ["balanced", "offload", "react", "layered", "factor3", "checkpoint"];
+import { presets } from "../support/names.mjs";
 
 const turns = (n, w = 30) =>
   Array.from({ length: n }, (_, i) => [
@@ -21,7 +20,7 @@ const read = (text) => [
   { role: "tool", tool_call_id: "c", content: text },
 ];
 
-for (const preset of PRESETS) {
+for (const preset of presets) {
   test(`F1: ${preset}: a success of compact fits, and what cannot fit says so`, async () => {
     const large = [...turns(8), { role: "user", content: "go" }, ...read("word and more ".repeat(25_000)), { role: "assistant", content: "ok" }];
     const done = await compact(large, { preset, contextWindow: 8_000 });
@@ -46,7 +45,7 @@ for (const preset of PRESETS) {
 const boom = Object.assign(new Error("invalid key"), { status: 401 });
 const gone = Object.assign(new Error("no such account"), { statusCode: 403 });
 
-for (const preset of PRESETS.filter((name) => name !== "react")) {
+for (const preset of presets.filter((name) => name !== "react")) {
   test(`F2: ${preset}: a wrong key is no success, unless the app chose the built-in summariser`, async () => {
     for (const thrown of [boom, gone]) {
       let calls = 0;
@@ -71,7 +70,7 @@ for (const preset of PRESETS.filter((name) => name !== "react")) {
   });
 }
 
-for (const preset of PRESETS) {
+for (const preset of presets) {
   test(`F7: ${preset}: a message of ten windows does not end a session, and reads back`, async () => {
     const text = Array.from({ length: 12_000 }, (_, at) => `${at}: the parser reads src/file_${at}.rs`).join("\n");
     for (const large of [[{ role: "user", content: "go" }, ...read(text)], [{ role: "user", content: text }]]) {

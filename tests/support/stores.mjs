@@ -4,12 +4,7 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { memoryStore } from "context-compactor";
-
-/** There from the release on that brings it. */
-const node = await import("context-compactor/node").catch((error) => {
-  if (error.code !== "ERR_PACKAGE_PATH_NOT_EXPORTED") throw error;
-  return undefined;
-});
+import * as node from "context-compactor/node";
 
 async function memory() {
   const store = memoryStore();
@@ -33,6 +28,6 @@ async function file() {
   };
 }
 
-export const stores = node ? { memory, file } : { memory };
+export const stores = { memory, file };
 /** Those that outlive a process. */
-export const durable = node ? { file } : {};
+export const durable = { file };

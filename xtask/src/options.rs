@@ -1,8 +1,11 @@
 //! `js/generated/options.ts`: the types of the options, with their hover texts, and what the reader in JavaScript checks by;
-//! both from the table in `crates/core/src/policy/options.rs`.
+//! both from the table in `crates/core/src/policy/options.rs`. And the names of formats, presets and rungs, from theirs.
 
 use crate::Result;
-use context_compactor_core::policy::{Calls, Documented, OPTIONS, Off, OptionKind, PRESETS, Preset, Row};
+use context_compactor_core::policy::{
+    Calls, Documented, OPTIONS, Off, OptionKind, PRESETS, Preset, Row, Rung,
+};
+use context_compactor_core::wire::Format;
 use std::fmt::Write as _;
 use std::fs;
 use std::path::Path;
@@ -35,6 +38,7 @@ pub(crate) fn write(root: &Path) -> Result<()> {
 
 fn file_text() -> String {
     let mut text = HEAD.to_owned();
+    names(&mut text);
     let every: Vec<&Row> = members("").filter(|row| row.calls == Calls::Every).collect();
     let sessions: Vec<&Row> = members("").filter(|row| row.calls != Calls::Every).collect();
     interface(&mut text, "Options of everything that plans or compacts.", "CompactOptions", &every);
@@ -47,6 +51,27 @@ fn file_text() -> String {
     documented(&mut text);
     rows(&mut text);
     text
+}
+
+/// The names that tables of the engine have.
+fn names(text: &mut String) {
+    let mut rungs = Rung::ALL.map(Rung::as_str).to_vec();
+    rungs.dedup();
+    text.push('\n');
+    comment(text, "", "The names of formats, presets and steps, as the engine has them.");
+    text.push_str("export interface Names {\n");
+    for (kind, names) in [
+        ("format", Format::ALL.map(Format::as_str).to_vec()),
+        ("preset", PRESETS.iter().map(|preset| preset.name).collect()),
+        ("step", rungs),
+    ] {
+        let _ = writeln!(text, "  {kind}: {};", union(&names));
+    }
+    text.push_str("}\n");
+}
+
+fn union(names: &[&str]) -> String {
+    names.iter().map(|name| format!("\"{name}\"")).collect::<Vec<_>>().join(" | ")
 }
 
 /// The options of a group, without those of its groups.
@@ -91,9 +116,7 @@ fn type_of(row: &Row) -> String {
         OptionKind::Flag => "boolean".to_owned(),
         OptionKind::Text => "string".to_owned(),
         OptionKind::Names => "string[]".to_owned(),
-        OptionKind::Choice(names) => {
-            names().iter().map(|name| format!("\"{name}\"")).collect::<Vec<_>>().join(" | ")
-        }
+        OptionKind::Choice(names) => union(&names()),
         OptionKind::Function(of) | OptionKind::Value(of) | OptionKind::Host(of) => of.to_owned(),
         OptionKind::Group { name: Some(name), short: Some(_) } => {
             format!("Summarize | \"extractive\" | {name}")

@@ -140,10 +140,11 @@ pub(super) fn read<'a>(format: Format, index: usize, message: &'a Value<'a>) -> 
 /// Errors: besides, [`Code::InvalidMessage`] for blocks of another format, and for a message without content.
 pub(super) fn take<'a>(format: Format, index: usize, message: &'a Value<'a>) -> Result<Message<'a>> {
     let read = read(format, index, message)?;
+    let like = format.wire().dialect_of().unwrap_or(format);
     for (nth, block) in content_blocks(message).iter().enumerate() {
         let Some(kind) = kind(block) else { continue };
         let formats = blocks::formats(&kind);
-        if formats.is_empty() || formats.contains(&format) {
+        if formats.is_empty() || formats.contains(&like) {
             continue;
         }
         let theirs: Vec<&str> = formats.iter().map(|format| format.as_str()).collect();
@@ -155,7 +156,7 @@ pub(super) fn take<'a>(format: Format, index: usize, message: &'a Value<'a>) -> 
         );
         return Err(Error::message(index, format!("{CONTENT}[{nth}]"), what));
     }
-    if format == Format::OpenaiChat && !says_something(message) {
+    if like == Format::OpenaiChat && !says_something(message) {
         let what = format!(
             "must be a string or an array of content blocks, and is missing{}",
             instead_of_content(message)

@@ -3,8 +3,8 @@
 //!
 //! With the message model, the codes of errors and the one sort it is all that reading and checking a history takes.
 //!
-//! To add a format: a folder beside this file with a type that implements [`Wire`], a variant of [`Format`], and a
-//! line in [`Format::wire`]. Nothing outside this folder names a format's fields.
+//! To add a format: a folder beside this file with a type that implements [`Wire`], and a line of `formats!`. Nothing outside
+//! this folder names a format's fields.
 
 mod ai_sdk;
 mod anthropic;
@@ -43,65 +43,58 @@ use serde::{Deserialize, Serialize};
 use serde_json_borrow::Value;
 use std::borrow::Cow;
 
-/// The wire formats.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Format {
+/// The wire formats from one table, in the order in which detection asks them.
+macro_rules! formats {
+    ($($(#[$doc:meta])* $format:ident = $name:literal, $wire:expr;)*) => {
+        /// The wire formats.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+        pub enum Format {
+            $($(#[$doc])* #[serde(rename = $name)] $format,)*
+        }
+
+        impl Format {
+            /// Every format that exists, in the order in which detection asks them.
+            pub const ALL: [Format; [$($name),*].len()] = [$(Format::$format),*];
+
+            /// The format's name in the public API.
+            pub fn as_str(self) -> &'static str {
+                match self {
+                    $(Format::$format => $name,)*
+                }
+            }
+
+            /// The format's reader, writer and rules.
+            pub fn wire(self) -> &'static dyn Wire {
+                match self {
+                    $(Format::$format => &$wire,)*
+                }
+            }
+        }
+    };
+}
+
+formats! {
     /// OpenAI Chat Completions and everything compatible with it.
-    OpenaiChat,
-    /// OpenAI Responses: input items.
-    OpenaiResponses,
+    OpenaiChat = "openai-chat", openai_chat::OpenaiChat;
     /// Anthropic Messages.
-    Anthropic,
+    Anthropic = "anthropic", anthropic::Anthropic;
+    /// OpenAI Responses: input items.
+    OpenaiResponses = "openai-responses", openai_responses::OpenaiResponses;
     /// Gemini: contents.
-    Gemini,
+    Gemini = "gemini", gemini::Gemini;
     /// Vercel AI SDK: UI messages or model messages.
-    AiSdk,
+    AiSdk = "ai-sdk", ai_sdk::AiSdk;
     /// A trajectory of thoughts, actions and results.
-    React,
+    React = "react", react::React;
 }
 
 impl Format {
-    /// Every format that exists, in the order in which detection asks them.
-    pub const ALL: [Format; 6] = [
-        Format::OpenaiChat,
-        Format::Anthropic,
-        Format::OpenaiResponses,
-        Format::Gemini,
-        Format::AiSdk,
-        Format::React,
-    ];
-
-    /// The format's name in the public API.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Format::OpenaiChat => "openai-chat",
-            Format::OpenaiResponses => "openai-responses",
-            Format::Anthropic => "anthropic",
-            Format::Gemini => "gemini",
-            Format::AiSdk => "ai-sdk",
-            Format::React => "react",
-        }
-    }
-
     /// The format with this name in the public API.
     ///
     /// Errors: [`crate::Code::InvalidOption`].
     pub fn named(name: &str) -> Result<Format> {
         Format::deserialize(StrDeserializer::<serde::de::value::Error>::new(name))
             .map_err(|_| Error::option("format", format!("is not the name of a format: {name}")))
-    }
-
-    /// The format's reader, writer and rules.
-    pub fn wire(self) -> &'static dyn Wire {
-        match self {
-            Format::OpenaiChat => &openai_chat::OpenaiChat,
-            Format::OpenaiResponses => &openai_responses::OpenaiResponses,
-            Format::Anthropic => &anthropic::Anthropic,
-            Format::Gemini => &gemini::Gemini,
-            Format::AiSdk => &ai_sdk::AiSdk,
-            Format::React => &react::React,
-        }
     }
 }
 
@@ -179,8 +172,18 @@ pub enum Author {
 
 /// One wire format. Methods get a message as a borrowed JSON tree together with its index for errors.
 pub trait Wire: Tools + Sync {
-    /// How surely these messages are in this format.
-    fn evidence(&self, messages: &[Value<'_>]) -> Evidence;
+    /// How surely a message is in this format.
+    fn evidence_of(&self, message: &Value<'_>) -> Evidence;
+
+    /// How surely these messages are, together.
+    fn evidence(&self, messages: &[Value<'_>]) -> Evidence {
+        messages.iter().map(|message| self.evidence_of(message)).fold(Evidence::Possible, Evidence::and)
+    }
+
+    /// The format whose types of content blocks it has, where it is a dialect of another.
+    fn dialect_of(&self) -> Option<Format> {
+        None
+    }
 
     /// Reads one message. Unknown blocks become [`crate::message::Part::Opaque`]; what the format forbids outright
     /// is [`crate::Code::InvalidMessage`] with index and field. Roles, types and the order of messages are not judged

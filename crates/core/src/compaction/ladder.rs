@@ -1,34 +1,34 @@
 //! The ladder: one climb, for the real run and for the dry run, over rungs that it knows as values.
 
 use super::floor::{floor, overflow, settle};
+use super::last;
 use super::result::{Plan, PlanCost, RungPlan};
 use super::rung::{ClimbPart, Climbed, Run, RungSpec, reason};
 use super::writer::Writer;
-use super::{
-    admit, ageing, checkpoint_budget, clear, compress, emergency, last, offload, process, summarise,
-};
 use crate::error::{Code, Result};
 use crate::log::{SessionGuard, State};
 use crate::policy::cost::{CostSnapshot, Rule};
 use crate::policy::{Rung, Trigger};
 use crate::step::Io;
 
-/// Every rung.
-const RUNGS: [RungSpec; 9] = [
-    process::RUNG,
-    admit::RUNG,
-    clear::RUNG,
-    offload::RUNG,
-    compress::RUNG,
-    summarise::RUNG,
-    ageing::RUNG,
-    checkpoint_budget::RUNG,
-    emergency::RUNG,
-];
+/// What a rung is.
+fn spec(rung: Rung) -> &'static RungSpec {
+    match rung {
+        Rung::Process => &super::process::RUNG,
+        Rung::Admit => &super::admit::RUNG,
+        Rung::Clear => &super::clear::RUNG,
+        Rung::Offload => &super::offload::RUNG,
+        Rung::Compress => &super::compress::RUNG,
+        Rung::Summarise => &super::summarise::RUNG,
+        Rung::Age => &super::ageing::RUNG,
+        Rung::Merge => &super::checkpoint_budget::RUNG,
+        Rung::Rollover => &super::emergency::RUNG,
+    }
+}
 
 /// Those of a preset, in its order.
 pub(super) fn rungs(of: &[Rung]) -> impl Iterator<Item = &'static RungSpec> {
-    of.iter().filter_map(|rung| RUNGS.iter().find(|spec| spec.rung == *rung))
+    of.iter().copied().map(spec)
 }
 
 /// Climbs the ladder, cheapest rung first, until the preset has no rung left that fires.

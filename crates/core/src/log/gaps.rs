@@ -36,7 +36,7 @@ impl Gap {
         }
         let loss = Loss::records(LossKind::Records, self.count, &*self.reason);
         let loss = Loss { seq: Some(self.seq), index: Some(self.index), ..loss };
-        io.tell(Effect::Notify(Notice::Dataloss { loss }));
+        io.tell(Effect::Notify(Notice::DataLoss { loss }));
     }
 }
 

@@ -42,7 +42,7 @@ impl State {
         }
         // What the watermark says is told again until the log moves on: who dies now has not heard it.
         for loss in losses {
-            io.tell(Effect::Notify(Notice::Dataloss { loss }));
+            io.tell(Effect::Notify(Notice::DataLoss { loss }));
         }
         Ok(())
     }

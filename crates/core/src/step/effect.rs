@@ -205,7 +205,7 @@ pub enum Stage {
 
 /// Events of a session for the app (`S1.14`).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-#[serde(tag = "event", rename_all = "lowercase", rename_all_fields = "camelCase")]
+#[serde(tag = "event", rename_all = "kebab-case", rename_all_fields = "camelCase")]
 pub enum Notice {
     /// Results were moved to the store.
     Offload {
@@ -232,8 +232,7 @@ pub enum Notice {
         proposal: PinProposal,
     },
     /// The platform took something from the session, or something was mended when it was opened.
-    #[serde(rename = "data-loss")]
-    Dataloss {
+    DataLoss {
         /// What.
         #[serde(flatten)]
         loss: Loss,

@@ -83,7 +83,7 @@ impl Io {
         if self.unheard {
             return;
         }
-        if let (Some(losses), Effect::Notify(Notice::Dataloss { .. })) = (&self.losses, &effect) {
+        if let (Some(losses), Effect::Notify(Notice::DataLoss { .. })) = (&self.losses, &effect) {
             losses.borrow_mut().push(effect);
             return;
         }

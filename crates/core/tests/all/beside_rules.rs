@@ -174,7 +174,7 @@ fn erase(desk: &mut Harness) {
 /// The message is erased, no loss was told, and both go on.
 fn check(desk: &mut Harness, other: &mut Harness, what: &str) {
     for desk in [desk, other] {
-        let told = desk.host.seen.notices.iter().filter(|notice| matches!(notice, Notice::Dataloss { .. }));
+        let told = desk.host.seen.notices.iter().filter(|notice| matches!(notice, Notice::DataLoss { .. }));
         assert_eq!(told.count(), 0, "{what}");
         desk.append(&[user("On it goes.")]);
         assert!(!desk.sent().is_empty(), "{what}");

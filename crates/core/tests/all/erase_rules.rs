@@ -270,7 +270,7 @@ fn d24_an_erasure_is_no_loss_to_the_watermark_wherever_it_stops() {
             for _ in 0..2 {
                 again.run(open()).unwrap();
                 let losses =
-                    again.seen.notices.iter().filter(|told| matches!(told, Notice::Dataloss { .. })).count();
+                    again.seen.notices.iter().filter(|told| matches!(told, Notice::DataLoss { .. })).count();
                 assert_eq!(losses, 0, "{how:?} {nth}");
             }
         }

@@ -11,18 +11,6 @@ use context_compactor_store_tests::{Host, MemoryStore};
 use serde_json::{Value, json};
 use std::rc::Rc;
 
-const RUNGS: [Rung; 9] = [
-    Rung::Process,
-    Rung::Admit,
-    Rung::Clear,
-    Rung::Offload,
-    Rung::Compress,
-    Rung::Summarise,
-    Rung::Age,
-    Rung::Merge,
-    Rung::Rollover,
-];
-
 /// Large and small results, a long input, a long paste, and talk.
 fn work() -> Vec<Body> {
     let chat = Format::OpenaiChat;
@@ -72,9 +60,9 @@ fn run(host: &mut Host, session: &Session, trigger: Trigger) -> Option<Left> {
 
 fn every_set(preset: &str, over: &Value, answer: &'static str) -> usize {
     let (messages, mut runs) = (work(), 0);
-    for set in 0..1_usize << RUNGS.len() {
+    for set in 0..1_usize << Rung::ALL.len() {
         let rungs: Vec<Rung> =
-            (0..RUNGS.len()).filter(|nth| set >> nth & 1 == 1).map(|nth| RUNGS[nth]).collect();
+            (0..Rung::ALL.len()).filter(|nth| set >> nth & 1 == 1).map(|nth| Rung::ALL[nth]).collect();
         for trigger in [Trigger::Auto, Trigger::Overflow, Trigger::Manual] {
             let mut options = json!({
                 "preset": preset, "compactAt": { "tokens": 100 }, "maxOutputTokens": 500,
@@ -155,9 +143,9 @@ const AROUND: usize = 400;
 #[test]
 fn h8_the_shortest_answers_reach_the_floor_of_every_set_of_rungs() {
     let (messages, mut missed) = (work(), Vec::new());
-    for set in 0..1_usize << RUNGS.len() {
+    for set in 0..1_usize << Rung::ALL.len() {
         let rungs: Vec<Rung> =
-            (0..RUNGS.len()).filter(|nth| set >> nth & 1 == 1).map(|nth| RUNGS[nth]).collect();
+            (0..Rung::ALL.len()).filter(|nth| set >> nth & 1 == 1).map(|nth| Rung::ALL[nth]).collect();
         let run = |hard_limit: usize| {
             let options = json!({
                 "preset": "balanced", "contextWindow": 60_000, "compactAt": { "tokens": 100 },

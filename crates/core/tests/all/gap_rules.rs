@@ -27,7 +27,7 @@ fn spoil(desk: &Harness, key: &Key) {
 /// Rows that the app was told are lost: position, index, how many.
 fn told(host: &Host) -> Vec<(Option<u64>, Option<usize>, Option<u64>)> {
     let loss = |notice: &Notice| match notice {
-        Notice::Dataloss { loss } => Some((loss.seq, loss.index, loss.lost_records)),
+        Notice::DataLoss { loss } => Some((loss.seq, loss.index, loss.lost_records)),
         _ => None,
     };
     host.seen.notices.iter().filter_map(loss).collect()

@@ -14,22 +14,6 @@ the name in its row. An object switches its rung on under any preset, as in `{ c
 columns are the presets that have the rung by themselves. `docs/systems.md` says where the numbers come from.
 ";
 
-const RUNGS: [(Rung, &str, &str); 9] = [
-    (
-        Rung::Process,
-        "process: new results of search, file, query and API tools become what matters of them",
-        "no",
-    ),
-    (Rung::Admit, "admit: new results that are too large become a preview and a reference", "no"),
-    (Rung::Clear, "clear: old results of some tools become a mark", "no"),
-    (Rung::Offload, "offload: old results become references", "no"),
-    (Rung::Compress, "compress: results are shortened one by one", "where structure does not do"),
-    (Rung::Summarise, "summarise: the older history becomes a summary", "yes"),
-    (Rung::Age, "age: old checkpoints become shorter ones", "yes"),
-    (Rung::Merge, "merge: several old, short checkpoints become one", "yes"),
-    (Rung::Rollover, "emergency: recent messages are summarised too, then a fresh context begins", "yes"),
-];
-
 #[test]
 fn the_page_is_what_the_table_says() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/presets.md");
@@ -157,16 +141,15 @@ fn when(preset: &'static Preset) -> String {
 }
 
 fn rungs() -> Vec<Row> {
-    RUNGS
-        .iter()
-        .map(|(rung, told, model)| {
-            let place = |preset: &&Preset| {
-                let at = preset.rungs.iter().position(|own| own == rung);
-                at.map_or_else(String::new, |at| (at + 1).to_string())
-            };
-            ((*told).to_owned(), (*model).to_owned(), PRESETS.iter().map(place).collect())
-        })
-        .collect()
+    let cells = |rung: Rung| {
+        let (told, model) = rung.about();
+        let place = |preset: &&Preset| {
+            let at = preset.rungs.iter().position(|own| *own == rung);
+            at.map_or_else(String::new, |at| (at + 1).to_string())
+        };
+        (told.to_owned(), model.to_owned(), PRESETS.iter().map(place).collect())
+    };
+    Rung::ALL.into_iter().map(cells).collect()
 }
 
 /// The tables of numbers, by the group of the options.

@@ -326,7 +326,7 @@ fn d14_a_search_goes_on_over_a_torn_log_and_a_session_that_was_deleted_elsewhere
         desk.host.seen.notices.clear();
         assert_eq!(desk.host.run(search(&desk.session)).unwrap().len(), 2);
         let told = desk.host.seen.notices.iter().filter_map(|notice| match notice {
-            Notice::Dataloss { loss } => loss.seq,
+            Notice::DataLoss { loss } => loss.seq,
             _ => None,
         });
         let KeyPart::Number(seq) = key.0[2] else { panic!("a position") };

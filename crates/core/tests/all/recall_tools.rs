@@ -13,15 +13,6 @@ use context_compactor_store_tests::{Host, How, MemoryStore};
 use serde_json::{Value, json};
 use std::rc::Rc;
 
-const ALL: [Format; 6] = [
-    Format::OpenaiChat,
-    Format::Anthropic,
-    Format::OpenaiResponses,
-    Format::Gemini,
-    Format::AiSdk,
-    Format::React,
-];
-
 /// Offloads at 100 tokens and never summarises.
 fn only_offload() -> Value {
     json!({ "compactAt": { "tokens": 100 }, "presetOptions": { "preserveCount": 1_000 } })
@@ -114,6 +105,28 @@ fn offloaded(format: Format, text: &str, over: Value) -> (Harness, String) {
     (desk, entry.reference.unwrap())
 }
 
+/// The definition of a tool, as the format's provider takes it.
+fn definition(format: Format, name: &str, description: &str, schema: &Value) -> Value {
+    match format {
+        Format::OpenaiChat => json!({
+            "type": "function", "function": { "name": name, "description": description, "parameters": schema },
+        }),
+        Format::Anthropic => {
+            json!({ "name": name, "description": description, "input_schema": schema })
+        }
+        Format::OpenaiResponses => json!({
+            "type": "function", "name": name, "description": description, "parameters": schema, "strict": false,
+        }),
+        Format::Gemini => {
+            json!({ "name": name, "description": description, "parametersJsonSchema": schema })
+        }
+        Format::AiSdk => {
+            json!({ "type": "function", "name": name, "description": description, "inputSchema": schema })
+        }
+        Format::React => json!({ "name": name, "description": description, "parameters": schema }),
+    }
+}
+
 #[test]
 fn definitions_are_what_each_provider_takes() {
     for tool in TOOLS {
@@ -126,29 +139,11 @@ fn definitions_are_what_each_provider_takes() {
         }
         assert!(!tool.description.contains("  "), "{}", tool.description);
     }
-    for format in ALL {
+    for format in Format::ALL {
         let found = definitions(format).map(|definition| serde_json::to_value(&definition).unwrap());
         let expected = TOOLS.map(|tool| {
-            let (name, description) = (tool.name, tool.description);
             let schema: Value = serde_json::from_str(tool.parameters).unwrap();
-            match format {
-                Format::OpenaiChat => json!({
-                    "type": "function", "function": { "name": name, "description": description, "parameters": schema },
-                }),
-                Format::Anthropic => {
-                    json!({ "name": name, "description": description, "input_schema": schema })
-                }
-                Format::OpenaiResponses => json!({
-                    "type": "function", "name": name, "description": description, "parameters": schema, "strict": false,
-                }),
-                Format::Gemini => {
-                    json!({ "name": name, "description": description, "parametersJsonSchema": schema })
-                }
-                Format::AiSdk => {
-                    json!({ "type": "function", "name": name, "description": description, "inputSchema": schema })
-                }
-                Format::React => json!({ "name": name, "description": description, "parameters": schema }),
-            }
+            definition(format, tool.name, tool.description, &schema)
         });
         assert_eq!(found, expected, "{format:?}");
     }
@@ -159,7 +154,7 @@ fn a_call_is_answered_with_a_message_of_its_format() {
     let text = "the answer is 42, 다음은 43 🎉\n".repeat(3);
     let (mut desk, reference) = offloaded(Format::OpenaiChat, &text, only_offload());
     let total = text.chars().count();
-    for format in ALL {
+    for format in Format::ALL {
         let arguments = json!({ "ref": reference });
         let read = desk.answer(&call(format, "recall_read", &arguments), Some(format)).unwrap();
         let told = format!("{text}\n[{reference}: all {total} characters]");
@@ -206,7 +201,7 @@ fn what_a_model_gets_wrong_is_told_to_it() {
         ("recall_search", json!({ "query": " ?! " }), "query must be a text"),
         ("recall_search", json!({ "query": "x", "limit": 1.5 }), "limit must be a whole number from 1."),
     ];
-    for format in ALL {
+    for format in Format::ALL {
         for (name, arguments, told) in &wrong {
             let found = desk.answer(&call(format, name, arguments), Some(format)).unwrap();
             let expected = answer(format, name, arguments, "?", true);

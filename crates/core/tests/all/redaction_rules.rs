@@ -269,7 +269,7 @@ fn lesson_secrets_errors_and_log_lines_repeat_no_message() {
     let open = context_compactor_core::session::Session::open(settings(json!({})), Some("s".into()), 10_000);
     host.run(open).unwrap();
     let told = format!("{:?} {:?}", host.seen.notices, host.seen.logs);
-    assert!(told.contains("Dataloss") && !told.contains(API_KEY), "{told}");
+    assert!(told.contains("DataLoss") && !told.contains(API_KEY), "{told}");
     // What a file is called stands in a message.
     let mut desk = Harness::new(
         json!({ "preset": "layered", "restoreFiles": { "read": true }, "compactAt": { "tokens": 100 } }),

@@ -17,6 +17,9 @@ use context_compactor_core::wire::Format;
 use fastrand::Rng;
 use serde_json::{Value, json};
 
+/// Formats whose messages cannot be told from another's: only their name chooses them.
+pub const NAMED: &[Format] = &[];
+
 /// A history that the format's provider accepts, as an agent would have written it.
 pub fn valid(format: Format, rng: &mut Rng) -> Vec<Value> {
     match format {

@@ -231,7 +231,7 @@ impl World {
             return Err("the rows are not what they were when they were written".into());
         }
         let told = self.tabs.iter().flat_map(|tab| &tab.host.seen.notices);
-        if let Some(loss) = told.into_iter().find(|notice| matches!(notice, Notice::Dataloss { .. })) {
+        if let Some(loss) = told.into_iter().find(|notice| matches!(notice, Notice::DataLoss { .. })) {
             return Err(format!("nothing was lost, and this was told: {loss:?}"));
         }
         let last = self.tabs.len() - 1;

@@ -244,7 +244,7 @@ impl World {
 
 fn told(host: &Host) -> Vec<Loss> {
     let loss = |notice: &Notice| match notice {
-        Notice::Dataloss { loss } => Some(loss.clone()),
+        Notice::DataLoss { loss } => Some(loss.clone()),
         _ => None,
     };
     host.seen.notices.iter().filter_map(loss).collect()

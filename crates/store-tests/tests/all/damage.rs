@@ -61,7 +61,7 @@ impl Harness {
 
     fn losses(&self) -> Vec<Loss> {
         let loss = |notice: &Notice| match notice {
-            Notice::Dataloss { loss } => Some(loss.clone()),
+            Notice::DataLoss { loss } => Some(loss.clone()),
             _ => None,
         };
         self.host.seen.notices.iter().filter_map(loss).collect()

@@ -26,13 +26,28 @@ use std::borrow::Cow;
 pub(super) struct AiSdk;
 
 impl Wire for AiSdk {
+    fn evidence_of(&self, message: &Value<'_>) -> Evidence {
+        let foreign = ["tool_calls", "tool_call_id", "function_call"];
+        if read::message(0, message).is_err()
+            || foreign.into_iter().any(|key| tagged::given(message, key).is_some())
+        {
+            return Evidence::Against;
+        }
+        match Shape::of(message) {
+            // Of the formats whose messages have parts, only this one gives them types.
+            Shape::Ui if parts(message).is_empty() => Evidence::Possible,
+            Shape::Ui => Evidence::Certain,
+            Shape::Model => model_evidence(message),
+        }
+    }
+
     fn evidence(&self, messages: &[Value<'_>]) -> Evidence {
         let mut shapes = messages.iter().map(Shape::of);
         let first = shapes.next();
         if shapes.any(|shape| Some(shape) != first) {
             return Evidence::Against;
         }
-        messages.iter().map(evidence).fold(Evidence::Possible, Evidence::and)
+        messages.iter().map(|message| self.evidence_of(message)).fold(Evidence::Possible, Evidence::and)
     }
 
     fn read<'a>(&self, index: usize, message: &'a Value<'a>) -> Result<Message<'a>> {
@@ -169,21 +184,6 @@ fn ui_message(author: Author, text: &str, id: &str) -> String {
 /// Parts of model messages that are its own when they have this field.
 const OWN_WITH: [(&str, &str); 4] =
     [("image", "image"), ("file", "mediaType"), ("reasoning", "text"), ("custom", "kind")];
-
-fn evidence(message: &Value<'_>) -> Evidence {
-    let foreign = ["tool_calls", "tool_call_id", "function_call"];
-    if read::message(0, message).is_err()
-        || foreign.into_iter().any(|key| tagged::given(message, key).is_some())
-    {
-        return Evidence::Against;
-    }
-    match Shape::of(message) {
-        // Of the formats whose messages have parts, only this one gives them types.
-        Shape::Ui if parts(message).is_empty() => Evidence::Possible,
-        Shape::Ui => Evidence::Certain,
-        Shape::Model => model_evidence(message),
-    }
-}
 
 fn model_evidence(message: &Value<'_>) -> Evidence {
     let has_options = |value: &Value<'_>| tagged::given(value, "providerOptions").is_some();

@@ -16,8 +16,24 @@ use std::borrow::Cow;
 pub(super) struct Anthropic;
 
 impl Wire for Anthropic {
-    fn evidence(&self, messages: &[Value<'_>]) -> Evidence {
-        messages.iter().map(evidence).fold(Evidence::Possible, Evidence::and)
+    fn evidence_of(&self, message: &Value<'_>) -> Evidence {
+        let foreign = ["tool_calls", "function_call", "parts", "providerOptions"];
+        if read::message(0, message).is_err()
+            || foreign.into_iter().any(|key| tagged::given(message, key).is_some())
+        {
+            return Evidence::Against;
+        }
+        let mut found = Evidence::Possible;
+        for block in super::content_blocks(message) {
+            let kind = kind(block);
+            let kind = kind.as_deref().unwrap_or_default();
+            let with = |(name, field): &(&str, &str)| *name == kind && tagged::given(block, field).is_some();
+            let is_own =
+                OWN_WITH.iter().any(with) || turns::is_foreign_call(kind) || turns::is_foreign_result(kind);
+            let own = if is_own { Evidence::Certain } else { Evidence::Possible };
+            found = found.and(own).and(blocks::evidence(kind, Format::Anthropic));
+        }
+        found
     }
 
     fn read<'a>(&self, index: usize, message: &'a Value<'a>) -> Result<Message<'a>> {
@@ -86,23 +102,3 @@ const OWN_WITH: [(&str, &str); 6] = [
     ("container_upload", "file_id"),
     ("search_result", "source"),
 ];
-
-fn evidence(message: &Value<'_>) -> Evidence {
-    let foreign = ["tool_calls", "function_call", "parts", "providerOptions"];
-    if read::message(0, message).is_err()
-        || foreign.into_iter().any(|key| tagged::given(message, key).is_some())
-    {
-        return Evidence::Against;
-    }
-    let mut found = Evidence::Possible;
-    for block in super::content_blocks(message) {
-        let kind = kind(block);
-        let kind = kind.as_deref().unwrap_or_default();
-        let with = |(name, field): &(&str, &str)| *name == kind && tagged::given(block, field).is_some();
-        let is_own =
-            OWN_WITH.iter().any(with) || turns::is_foreign_call(kind) || turns::is_foreign_result(kind);
-        let own = if is_own { Evidence::Certain } else { Evidence::Possible };
-        found = found.and(own).and(blocks::evidence(kind, Format::Anthropic));
-    }
-    found
-}

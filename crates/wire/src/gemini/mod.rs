@@ -20,8 +20,25 @@ use serde_json_borrow::Value;
 pub(super) struct Gemini;
 
 impl Wire for Gemini {
-    fn evidence(&self, messages: &[Value<'_>]) -> Evidence {
-        messages.iter().map(evidence).fold(Evidence::Possible, Evidence::and)
+    fn evidence_of(&self, message: &Value<'_>) -> Evidence {
+        if read::message(0, message).is_err()
+            || FOREIGN.into_iter().any(|key| tagged::given(message, key).is_some())
+        {
+            return Evidence::Against;
+        }
+        let mut found = if turns::is_from_model(message) { Evidence::Certain } else { Evidence::Possible };
+        for part in names::parts(message) {
+            // The parts of others say what they are in a `type`; these in the field that they have.
+            let of_part = if names::text(part, "type").is_some() {
+                Evidence::Against
+            } else if names::data(part).any(names::is_known) {
+                Evidence::Certain
+            } else {
+                Evidence::Possible
+            };
+            found = found.and(of_part);
+        }
+        found
     }
 
     fn read<'a>(&self, index: usize, message: &'a Value<'a>) -> Result<Message<'a>> {
@@ -83,24 +100,3 @@ impl Wire for Gemini {
 
 /// Fields of messages of other formats.
 const FOREIGN: [&str; 4] = ["content", "tool_calls", "providerOptions", "type"];
-
-fn evidence(message: &Value<'_>) -> Evidence {
-    if read::message(0, message).is_err()
-        || FOREIGN.into_iter().any(|key| tagged::given(message, key).is_some())
-    {
-        return Evidence::Against;
-    }
-    let mut found = if turns::is_from_model(message) { Evidence::Certain } else { Evidence::Possible };
-    for part in names::parts(message) {
-        // The parts of others say what they are in a `type`; these in the field that they have.
-        let of_part = if names::text(part, "type").is_some() {
-            Evidence::Against
-        } else if names::data(part).any(names::is_known) {
-            Evidence::Certain
-        } else {
-            Evidence::Possible
-        };
-        found = found.and(of_part);
-    }
-    found
-}

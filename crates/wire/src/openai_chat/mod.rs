@@ -15,8 +15,27 @@ use std::borrow::Cow;
 pub(super) struct OpenaiChat;
 
 impl Wire for OpenaiChat {
-    fn evidence(&self, messages: &[Value<'_>]) -> Evidence {
-        messages.iter().map(evidence).fold(Evidence::Possible, Evidence::and)
+    fn evidence_of(&self, message: &Value<'_>) -> Evidence {
+        let foreign = ["parts", "providerOptions"];
+        if read::message(0, message).is_err()
+            || foreign.into_iter().any(|key| tagged::given(message, key).is_some())
+        {
+            return Evidence::Against;
+        }
+        // `developer` is a role of the Responses API too.
+        let own_role = matches!(role(message).as_deref(), Some("tool" | "function"));
+        let own_field = ["tool_calls", "function_call", "refusal"]
+            .into_iter()
+            .any(|key| tagged::given(message, key).is_some());
+        let mut found = if own_role || own_field { Evidence::Certain } else { Evidence::Possible };
+        for block in super::content_blocks(message) {
+            let kind = tagged::field(block, "type").and_then(tagged::text);
+            let kind = kind.as_deref().unwrap_or_default();
+            let own = kind == "file" && tagged::given(block, "file").is_some();
+            let own = if own { Evidence::Certain } else { Evidence::Possible };
+            found = found.and(own).and(blocks::evidence(kind, Format::OpenaiChat));
+        }
+        found
     }
 
     fn read<'a>(&self, index: usize, message: &'a Value<'a>) -> Result<Message<'a>> {
@@ -80,27 +99,4 @@ impl Wire for OpenaiChat {
 
 fn role<'a>(message: &'a Value<'a>) -> Option<Cow<'a, str>> {
     tagged::field(message, "role").and_then(tagged::text)
-}
-
-fn evidence(message: &Value<'_>) -> Evidence {
-    let foreign = ["parts", "providerOptions"];
-    if read::message(0, message).is_err()
-        || foreign.into_iter().any(|key| tagged::given(message, key).is_some())
-    {
-        return Evidence::Against;
-    }
-    // `developer` is a role of the Responses API too.
-    let own_role = matches!(role(message).as_deref(), Some("tool" | "function"));
-    let own_field = ["tool_calls", "function_call", "refusal"]
-        .into_iter()
-        .any(|key| tagged::given(message, key).is_some());
-    let mut found = if own_role || own_field { Evidence::Certain } else { Evidence::Possible };
-    for block in super::content_blocks(message) {
-        let kind = tagged::field(block, "type").and_then(tagged::text);
-        let kind = kind.as_deref().unwrap_or_default();
-        let own = kind == "file" && tagged::given(block, "file").is_some();
-        let own = if own { Evidence::Certain } else { Evidence::Possible };
-        found = found.and(own).and(blocks::evidence(kind, Format::OpenaiChat));
-    }
-    found
 }

@@ -21,8 +21,28 @@ use serde_json_borrow::Value;
 pub(super) struct OpenaiResponses;
 
 impl Wire for OpenaiResponses {
+    fn evidence_of(&self, item: &Value<'_>) -> Evidence {
+        let foreign = ["tool_calls", "tool_call_id", "parts", "providerOptions"];
+        if read::message(0, item).is_err()
+            || foreign.into_iter().any(|key| tagged::given(item, key).is_some())
+        {
+            return Evidence::Against;
+        }
+        if !is_message(item) {
+            return if is_known(item) { Evidence::Certain } else { Evidence::Possible };
+        }
+        let typed = tagged::given(item, "type").is_some();
+        let mut found = if typed { Evidence::Certain } else { Evidence::Possible };
+        for block in super::content_blocks(item) {
+            let kind = item::text_field(block, "type").unwrap_or_default();
+            found = found.and(blocks::evidence(&kind, Format::OpenaiResponses));
+        }
+        found
+    }
+
     fn evidence(&self, messages: &[Value<'_>]) -> Evidence {
-        let found = messages.iter().map(evidence).fold(Evidence::Possible, Evidence::and);
+        let found =
+            messages.iter().map(|message| self.evidence_of(message)).fold(Evidence::Possible, Evidence::and);
         // An object of any type could be an item; that it is one, others must tell.
         let strange = || messages.iter().any(|message| !is_message(message) && !is_known(message));
         if found == Evidence::Possible && strange() { Evidence::Against } else { found }
@@ -105,21 +125,4 @@ fn is_message(item: &Value<'_>) -> bool {
 
 fn is_known(item: &Value<'_>) -> bool {
     item::text_field(item, "type").is_some_and(|kind| KNOWN.contains(&kind.as_ref()))
-}
-
-fn evidence(item: &Value<'_>) -> Evidence {
-    let foreign = ["tool_calls", "tool_call_id", "parts", "providerOptions"];
-    if read::message(0, item).is_err() || foreign.into_iter().any(|key| tagged::given(item, key).is_some()) {
-        return Evidence::Against;
-    }
-    if !is_message(item) {
-        return if is_known(item) { Evidence::Certain } else { Evidence::Possible };
-    }
-    let typed = tagged::given(item, "type").is_some();
-    let mut found = if typed { Evidence::Certain } else { Evidence::Possible };
-    for block in super::content_blocks(item) {
-        let kind = item::text_field(block, "type").unwrap_or_default();
-        found = found.and(blocks::evidence(&kind, Format::OpenaiResponses));
-    }
-    found
 }

@@ -18,8 +18,18 @@ pub use rules::compare;
 pub(super) struct React;
 
 impl Wire for React {
-    fn evidence(&self, messages: &[Value<'_>]) -> Evidence {
-        messages.iter().map(evidence).fold(Evidence::Possible, Evidence::and)
+    /// Messages of other formats have roles or parts; some of their items have an action, but nothing else of a turn.
+    fn evidence_of(&self, message: &Value<'_>) -> Evidence {
+        let given = |key: &&str| tagged::given(message, key).is_some();
+        let is_other =
+            ["role", "parts"].iter().any(given) || read::FIELDS.iter().filter(|key| given(key)).count() < 2;
+        if is_other || read::turn(0, message).is_err() {
+            Evidence::Against
+        } else if ["thought", "action"].iter().all(given) {
+            Evidence::Certain
+        } else {
+            Evidence::Possible
+        }
     }
 
     fn read<'a>(&self, index: usize, message: &'a Value<'a>) -> Result<Message<'a>> {
@@ -63,19 +73,5 @@ impl Wire for React {
         let mut repair = Repair::of(messages);
         repair.until_clean(rules::find, rules::apply);
         repair.finish()
-    }
-}
-
-/// Messages of other formats have roles or parts; some of their items have an action, but nothing else of a turn.
-fn evidence(message: &Value<'_>) -> Evidence {
-    let given = |key: &&str| tagged::given(message, key).is_some();
-    let is_other =
-        ["role", "parts"].iter().any(given) || read::FIELDS.iter().filter(|key| given(key)).count() < 2;
-    if is_other || read::turn(0, message).is_err() {
-        Evidence::Against
-    } else if ["thought", "action"].iter().all(given) {
-        Evidence::Certain
-    } else {
-        Evidence::Possible
     }
 }

@@ -100,7 +100,7 @@ impl SessionGuard {
         }
         *self.state_mut() = copy;
         if let Some(loss) = loss {
-            io.tell(Effect::Notify(Notice::Dataloss { loss }));
+            io.tell(Effect::Notify(Notice::DataLoss { loss }));
         }
         Ok(moved)
     }
@@ -153,7 +153,7 @@ impl SessionGuard {
         let known = watermark::known(io, &state.settings, &state.row.id).await?;
         if let Some(reason) = known.lost {
             let loss = Loss::new(LossKind::Platform, reason);
-            io.tell(Effect::Notify(Notice::Dataloss { loss }));
+            io.tell(Effect::Notify(Notice::DataLoss { loss }));
         }
         // A loss that opening told is one that the app accepted.
         let Some(mark) = known.mark.filter(|mark| mark.losses >= state.told_losses) else { return Ok(()) };
@@ -169,7 +169,7 @@ impl SessionGuard {
         let loss = lost_session(&mark);
         state.accept(&loss)?;
         self.state_mut().told_losses = mark.losses + 1;
-        io.tell(Effect::Notify(Notice::Dataloss { loss }));
+        io.tell(Effect::Notify(Notice::DataLoss { loss }));
         Ok(())
     }
 }
@@ -188,7 +188,7 @@ async fn stored_row(io: &Io, state: &State) -> Result<Option<SessionRow>> {
     if Some(mended.ver) != ver
         && let Some(loss) = mended.losses.last()
     {
-        io.tell(Effect::Notify(Notice::Dataloss { loss: loss.clone() }));
+        io.tell(Effect::Notify(Notice::DataLoss { loss: loss.clone() }));
     }
     Ok(Some(mended))
 }

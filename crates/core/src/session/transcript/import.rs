@@ -413,7 +413,7 @@ impl Import {
             _ => {}
         }
         for loss in state.row.losses.clone() {
-            io.tell(Effect::Notify(Notice::Dataloss { loss }));
+            io.tell(Effect::Notify(Notice::DataLoss { loss }));
         }
         // Whatever was called so before is another session.
         state.unmark(io);

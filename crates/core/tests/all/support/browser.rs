@@ -92,7 +92,7 @@ impl Browser {
 
 pub fn losses(desk: &Harness) -> Vec<Loss> {
     let loss = |notice: &Notice| match notice {
-        Notice::Dataloss { loss } => Some(loss.clone()),
+        Notice::DataLoss { loss } => Some(loss.clone()),
         _ => None,
     };
     desk.host.seen.notices.iter().filter_map(loss).collect()

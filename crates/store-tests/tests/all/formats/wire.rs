@@ -4,7 +4,7 @@ use crate::formats::harness::{Property, any, is_valid, read};
 use context_compactor_core::message::Part;
 use context_compactor_core::wire::{Evidence, Format, Repaired, Unbound, detect, parse};
 use context_compactor_store_tests::counts::Counts;
-use context_compactor_store_tests::histories::{anything, broken, valid};
+use context_compactor_store_tests::histories::{NAMED, anything, broken, valid};
 use fastrand::Rng;
 use serde_json::{Value, json};
 use std::collections::{HashMap, HashSet};
@@ -49,6 +49,7 @@ fn left_alone(format: Format, history: &[Value], _: Rng, counts: &mut Counts) ->
                 counts.add("read as another", 1);
             }
             (Evidence::Possible, Err(_)) => counts.add("undecided", 1),
+            (Evidence::Against, _) if NAMED.contains(&format) => counts.add("only named", 1),
             (evidence, found) => return Err(format!("{evidence:?}, and detected as {found:?}")),
         }
         Ok(())
