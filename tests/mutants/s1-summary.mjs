@@ -88,8 +88,8 @@ export const s1summary = [
     id: "S1.8",
     what: "the mark is missing",
     file: `${core}/compaction/frame.rs`,
-    from: `let mut text = format!("{header}{}", self.text);`,
-    to: `let mut text = self.text.to_string();`,
+    from: `let mut text = format!("{header}{}", frame.text);`,
+    to: `let mut text = frame.text.to_string();`,
     tests: ["compact_rules"],
   },
   {
@@ -187,8 +187,8 @@ export const s1summary = [
     id: "S1.11",
     what: "a rewrite that fails is silent",
     file: `${core}/compaction/summarise.rs`,
-    from: "let edit = update.commit(io, held, &proposal, (run, rung)).await?;",
-    to: "let edit = update.commit(io, held, &proposal, (run, rung)).await.unwrap_or_else(|_| Edit::of(rung));",
+    from: "let edit = update.commit(run, rung, &proposal).await?;",
+    to: "let edit = update.commit(run, rung, &proposal).await.unwrap_or_else(|_| Edit::of(rung));",
     tests: ["compact_faults"],
   },
   {

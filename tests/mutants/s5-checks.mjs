@@ -39,8 +39,8 @@ export const s5checks = [
     id: "S5.15",
     what: "it begins anew although it fits",
     file: `${core}/compaction/emergency.rs`,
-    from: "if !fires(&held.state(), run.trigger, tokens) || (",
-    to: "if !fires(&held.state(), run.trigger, tokens.max(limit)) || (",
+    from: "|| has_room(&view) || (",
+    to: "|| (",
     tests: ["checkpoint_rules"],
   },
   {
@@ -151,8 +151,8 @@ export const s5checks = [
     id: "S5.17",
     what: "checkpoints pile up",
     file: `${core}/compaction/ageing.rs`,
-    from: "(count >= state.settings.numbers.checkpoint.merge_count).then_some(start..end)",
-    to: "(count >= 99 + state.settings.numbers.checkpoint.merge_count).then_some(start..end)",
+    from: "(count >= view.settings.numbers.checkpoint.merge_count).then_some(start..end)",
+    to: "(count >= 99 + view.settings.numbers.checkpoint.merge_count).then_some(start..end)",
     tests: ["checkpoint_ageing"],
   },
   {

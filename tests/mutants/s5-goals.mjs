@@ -175,7 +175,7 @@ export const s5goals = [
     id: "S5.11",
     what: "nobody is warned",
     file: `${core}/compaction/summarise.rs`,
-    from: "                    warn(io, held);\n",
+    from: "                    warn(io, &run.view());\n",
     to: "",
     tests: ["checkpoint_rules"],
   },

@@ -4,28 +4,29 @@
 
 use super::ask::{Judged, SummaryJob};
 use super::call::CallCost;
-use super::frame::{Frame, knows, rules, text_of};
+use super::floor::Least;
+use super::frame::{Frame, Framer, knows, rules, text_of};
 use super::redaction::{redact, without_secrets};
 use super::result::Edit;
-use super::rung::{Climbed, Run, RungSpec};
+use super::rung::{Climbed, Run, RungSpec, RungWork};
 use super::{emergency, reasoning};
 use crate::checkpoint::Level;
 use crate::context::{CoveredRange, Item, Origin, Place, Splice, SummaryMeta};
 use crate::error::{Code, Result};
 use crate::keys::ids;
-use crate::log::{Cause, ContextChange, Job, SessionGuard, State};
+use crate::log::{Cause, ContextChange, Job, View};
 use crate::message::{Message, Part, Role};
 use crate::policy::{Rung, Settings, Summariser};
-use crate::step::{self, Effect, Io, Notice, Purpose};
+use crate::step::{Effect, LogLevel, Notice, Purpose};
 use crate::summary::{self, PROMPT_VERSION, SummaryRequest};
 use crate::wire::Author;
 use std::ops::Range;
 use std::rc::Rc;
 
 /// The level that a checkpoint has come of age for; nothing while it is young.
-fn due(state: &State, made: &SummaryMeta, compressions: u64) -> Option<Level> {
-    let numbers = state.settings.numbers.checkpoint;
-    match compressions.saturating_sub(made.number) {
+fn due(view: &View, made: &SummaryMeta) -> Option<Level> {
+    let numbers = view.settings.numbers.checkpoint;
+    match view.compressions.saturating_sub(made.number) {
         age if age >= numbers.age_compact => Some(Level::Compact),
         age if age >= numbers.age_moderate => Some(Level::Moderate),
         _ => None,
@@ -41,22 +42,22 @@ fn made_of(item: &Item) -> Option<SummaryMeta> {
 }
 
 /// Where the checkpoints stand that are due for a lower level, and for which.
-fn aged(state: &State, compressions: u64) -> Vec<(usize, Level)> {
-    let items = state.context.items().iter().enumerate();
+fn aged(view: &View) -> Vec<(usize, Level)> {
+    let items = view.items().iter().enumerate();
     let due = items.filter_map(|(at, item)| {
         let made = made_of(item)?;
-        let level = due(state, &made, compressions)?;
+        let level = due(view, &made)?;
         made.level.is_none_or(|now| now > level).then_some((at, level))
     });
     due.collect()
 }
 
 /// The first run of checkpoints that are to become one: old ones of level 1, with nothing of the app between them.
-fn run_of(state: &State, compressions: u64) -> Option<Range<usize>> {
-    let items = state.context.items();
+fn run_of(view: &View) -> Option<Range<usize>> {
+    let items = view.items();
     let is_small = |item: &Item| {
         made_of(item).is_some_and(|made| {
-            made.level == Some(Level::Compact) && due(state, &made, compressions) == Some(Level::Compact)
+            made.level == Some(Level::Compact) && due(view, &made) == Some(Level::Compact)
         })
     };
     let start = items.iter().position(is_small)?;
@@ -68,7 +69,7 @@ fn run_of(state: &State, compressions: u64) -> Option<Range<usize>> {
             break;
         }
     }
-    (count >= state.settings.numbers.checkpoint.merge_count).then_some(start..end)
+    (count >= view.settings.numbers.checkpoint.merge_count).then_some(start..end)
 }
 
 fn covers(item: &Item) -> &[CoveredRange] {
@@ -87,37 +88,44 @@ pub(super) fn indices(item: &Item) -> impl Iterator<Item = usize> {
 pub(super) const RUNG: RungSpec = RungSpec {
     rung: Rung::Age,
     fires,
-    waits: None,
-    apply: |io, held, run, done| {
-        Box::pin(async {
-            emergency::secure(io, held, run.trigger).await?;
-            let mut spent = CallCost::default();
-            let edits = age(io, held, run, &mut spent).await?;
-            done.add(held, edits, spent)?;
-            Ok(true)
-        })
-    },
-    least: |_, least| {
-        least.ages = true;
-        Ok(())
+    work: RungWork::Steps {
+        waits: None,
+        apply: |run, done| Box::pin(apply(run, done, async |spent| age(run, spent).await)),
+        least: ages,
     },
     idle: |_| None,
 };
 
 /// True when old checkpoints are looked at.
-pub(super) fn fires(state: &State, _: &Run<'_>, done: &Climbed) -> bool {
-    done.result.as_ref().is_some_and(|result| result.summary.is_some())
-        || state.tokens() > state.settings.hard_limit
+pub(super) fn fires(view: &View, _: &Run<'_>, done: &Climbed) -> bool {
+    done.result.as_ref().is_some_and(|result| result.summary.is_some()) || !view.fits()
+}
+
+/// Earlier summaries become shorter.
+pub(super) fn ages(_: &View, least: &mut Least) -> Result<()> {
+    least.ages = true;
+    Ok(())
+}
+
+/// Makes checkpoints shorter, as `edits` does.
+pub(super) async fn apply(
+    run: &Run<'_>,
+    done: &mut Climbed,
+    edits: impl AsyncFnOnce(&mut CallCost) -> Result<Vec<Edit>>,
+) -> Result<bool> {
+    emergency::secure(run).await?;
+    let mut spent = CallCost::default();
+    let edits = edits(&mut spent).await?;
+    done.add(&run.view(), edits, spent)?;
+    Ok(true)
 }
 
 /// Makes old checkpoints shorter, one after the other.
-async fn age(io: &Io, held: &mut SessionGuard, run: &Run<'_>, spent: &mut CallCost) -> Result<Vec<Edit>> {
+async fn age(run: &Run<'_>, spent: &mut CallCost) -> Result<Vec<Edit>> {
     let mut edits = Vec::new();
-    let compressions = held.state().row.compressions;
-    let waiting = aged(&held.state(), compressions);
-    for (at, level) in waiting {
+    for (at, level) in aged(&run.view()) {
         // Each change takes the place of one item by one: the others stay where they are.
-        match overtaken(io, shorten(io, held, at..at + 1, level, run, spent).await)? {
+        match shorten(run, at..at + 1, level, spent).await? {
             Some(edit) => edits.extend(edit),
             None => break,
         }
@@ -126,42 +134,38 @@ async fn age(io: &Io, held: &mut SessionGuard, run: &Run<'_>, spent: &mut CallCo
 }
 
 /// Makes several old checkpoints one.
-pub(super) async fn merge(
-    io: &Io,
-    held: &mut SessionGuard,
-    run: &Run<'_>,
-    spent: &mut CallCost,
-) -> Result<Option<Edit>> {
-    let compressions = held.state().row.compressions;
-    let Some(range) = run_of(&held.state(), compressions) else { return Ok(None) };
-    let merged = shorten(io, held, range, Level::Compact, run, spent).await;
-    Ok(overtaken(io, merged)?.flatten())
+pub(super) async fn merge(run: &Run<'_>, spent: &mut CallCost) -> Result<Option<Edit>> {
+    let Some(range) = run_of(&run.view()) else { return Ok(None) };
+    Ok(shorten(run, range, Level::Compact, spent).await?.flatten())
 }
 
-/// Nothing when the context was changed elsewhere meanwhile: the summary stands, and ageing waits for the next.
-pub(super) fn overtaken(io: &Io, done: Result<Option<Edit>>) -> Result<Option<Option<Edit>>> {
-    match done {
+/// One checkpoint of a level in the place of those in `range`; none when the summariser fails. Nothing when the context
+/// was changed elsewhere meanwhile: the summary stands, and ageing waits for the next.
+pub(super) async fn shorten(
+    run: &Run<'_>,
+    range: Range<usize>,
+    level: Level,
+    spent: &mut CallCost,
+) -> Result<Option<Option<Edit>>> {
+    match try_shorten(run, range, level, spent).await {
         Err(error) if error.code == Code::Conflict => {
-            io.log(step::LogLevel::Info, format!("Old checkpoints stay as they are for now: {error}"));
+            run.io.log(LogLevel::Info, format!("Old checkpoints stay as they are for now: {error}"));
             Ok(None)
         }
         done => done.map(Some),
     }
 }
 
-/// One checkpoint of a level in the place of those in `range`; nothing when the summariser fails.
-pub(super) async fn shorten(
-    io: &Io,
-    held: &mut SessionGuard,
+async fn try_shorten(
+    run: &Run<'_>,
     range: Range<usize>,
     level: Level,
-    run: &Run<'_>,
     spent: &mut CallCost,
 ) -> Result<Option<Edit>> {
-    let items: Vec<Item> = held.context().items().get(range.clone()).unwrap_or_default().to_vec();
+    let items: Vec<Item> = run.view().items().get(range.clone()).unwrap_or_default().to_vec();
     let count = items.iter().filter(|item| made_of(item).is_some()).count();
     let rung = if count > 1 { Rung::Merge } else { Rung::Age };
-    let Some(item) = run.writer.checkpoint(io, held, &items, (rung, level), spent).await? else {
+    let Some(item) = run.writer.checkpoint(run, &items, (rung, level), spent).await? else {
         return Ok(None);
     };
     let before = items.iter().map(|item| item.size.tokens).sum::<usize>();
@@ -174,18 +178,17 @@ pub(super) async fn shorten(
         _ => return Ok(None),
     };
     let splice = Splice { at: range.start, remove: range.len(), insert: vec![insert] };
+    let view = run.view();
     let (splices, of_reasoning) =
-        if is_shorter { reasoning::unbind(io, held, vec![splice]).await? } else { (vec![splice], 0) };
+        if is_shorter { reasoning::unbind(run.io, &view, vec![splice]).await? } else { (vec![splice], 0) };
     let freed = freed + of_reasoning;
-    let settings = held.settings();
     let cause = Cause {
-        trigger: run.trigger.as_str().into(),
         // Where the old text stays nobody has written anything.
         prompt_version: is_shorter.then_some(PROMPT_VERSION),
-        model: settings.summariser_model().filter(|_| is_shorter).map(str::to_string),
-        ..Cause::of(&held.state(), rung.stored(), held.tokens_without(freed))
+        model: view.settings.summariser_model().filter(|_| is_shorter).map(str::to_string),
+        ..run.cause(rung.stored(), view.usage.after(0, freed))
     };
-    held.change(io, ContextChange::compaction(splices, cause)).await?;
+    run.change(ContextChange::compaction(splices, cause)).await?;
     if !is_shorter {
         return Ok(None);
     }
@@ -196,34 +199,35 @@ pub(super) async fn shorten(
 
 /// The message of a shorter checkpoint in the place of those; nothing when the summariser fails.
 pub(super) async fn written(
-    io: &Io,
-    held: &mut SessionGuard,
+    run: &Run<'_>,
     items: &[Item],
     level: Level,
     spent: &mut CallCost,
 ) -> Result<Option<Item>> {
+    let (io, view) = (run.io, run.view());
     let mut texts = Vec::new();
     for item in items.iter().filter(|item| made_of(item).is_some()) {
-        texts.push(redact(io, held, text_of(held, item, true)?).await?);
+        texts.push(redact(io, &view, text_of(view.format, item, true)?).await?);
     }
-    let text = match ask(io, held, &texts, level, spent).await {
-        Ok(text) => {
-            let covers: Vec<CoveredRange> = items.iter().flat_map(covers).cloned().collect();
-            let text = without_secrets(held, text);
-            summary::guarded(&text, &|reference| knows(&held.state(), &covers, reference))
-        }
+    drop(view);
+    let text = match ask(run, &texts, level, spent).await {
+        Ok(text) => text,
         Err(error) if matches!(error.code, Code::Aborted | Code::Closed | Code::Conflict) => {
             return Err(error);
         }
         Err(error) => {
             let message = format!("A checkpoint could not be made shorter and stays as it was: {error}");
-            io.log(step::LogLevel::Warn, message.clone());
+            io.log(LogLevel::Warn, message.clone());
             io.tell(Effect::Notify(Notice::Warning { code: error.code, message }));
             return Ok(None);
         }
     };
+    let framer = run.framer();
+    let covers: Vec<CoveredRange> = items.iter().flat_map(covers).cloned().collect();
+    let text = without_secrets(&framer.view, text);
+    let text = summary::guarded(&text, &|reference| knows(&framer.view.references, &covers, reference));
     let now = io.now().await?;
-    joined(io, held, items, &text, level, now).await.map(Some)
+    joined(&framer, items, &text, level, now).await.map(Some)
 }
 
 /// The same where nobody writes: what is quoted, and a text of `target` tokens, or as short as it is. Also the tokens of the
@@ -259,14 +263,7 @@ fn relevelled(item: &Item, level: Level) -> Item {
 }
 
 /// The message of a checkpoint that stands for what those did. One alone keeps its id.
-async fn joined(
-    io: &Io,
-    held: &SessionGuard,
-    items: &[Item],
-    text: &str,
-    level: Level,
-    now: u64,
-) -> Result<Item> {
+async fn joined(framer: &Framer<'_>, items: &[Item], text: &str, level: Level, now: u64) -> Result<Item> {
     let mut id: Option<Rc<str>> = None;
     let mut quotes: Vec<Place> = Vec::new();
     let mut all: Vec<CoveredRange> = Vec::new();
@@ -285,29 +282,23 @@ async fn joined(
         id = Some(match id {
             None => Rc::clone(checkpoint),
             Some(_) => {
-                let secret = held.state().row.secret.clone();
-                let parts = [&b"checkpoint"[..], secret.as_bytes(), checkpoint.as_bytes(), text.as_bytes()];
+                let secret = framer.view.references.secret.as_bytes();
+                let parts = [&b"checkpoint"[..], secret, checkpoint.as_bytes(), text.as_bytes()];
                 Rc::from(format!("cp_{}", ids::id(&parts)))
             }
         });
     }
-    made.proposed.retain(|open| !held.state().is_rejected(open.index));
+    made.proposed.retain(|open| !framer.view.is_rejected(open.index));
     let made =
         SummaryMeta { level: Some(level), compressed_at: Some(now), rules: rules(items.iter()), ..made };
     let checkpoint = id.unwrap_or_default();
     let author = Author::User;
-    Frame { checkpoint, author, text, covers: all, quotes, files: "", made }.item(io, held).await
+    framer.item(Frame { checkpoint, author, text, covers: all, quotes, files: "", made }).await
 }
 
 /// Asks for a shorter text, once. Where no model is given the built-in summariser writes it.
-async fn ask(
-    io: &Io,
-    held: &mut SessionGuard,
-    texts: &[String],
-    level: Level,
-    spent: &mut CallCost,
-) -> Result<String> {
-    let settings = held.settings();
+async fn ask(run: &Run<'_>, texts: &[String], level: Level, spent: &mut CallCost) -> Result<String> {
+    let settings = run.settings();
     let range = settings.numbers.checkpoint.levels.target(level, settings.window);
     if settings.summariser == Summariser::Extractive {
         let part = |text: &String| Message { role: Role::User, parts: vec![Part::Text(text.clone().into())] };
@@ -316,13 +307,13 @@ async fn ask(
     }
     let request = Rc::new(summary::again(texts, level, range, settings.summary_model.clone()));
     let purpose = if texts.len() > 1 { Purpose::Checkpoints } else { Purpose::Age };
-    super::ask::ask(io, &settings, &Job::default(), &mut ShorterCheckpoint { held, request, purpose }, spent)
-        .await
+    let mut job = ShorterCheckpoint { run, request, purpose };
+    super::ask::ask(run.io, &settings, &Job::default(), &mut job, spent).await
 }
 
 /// Asking for a shorter checkpoint.
 struct ShorterCheckpoint<'a> {
-    held: &'a mut SessionGuard,
+    run: &'a Run<'a>,
     request: Rc<SummaryRequest>,
     purpose: Purpose,
 }
@@ -351,15 +342,15 @@ impl SummaryJob for ShorterCheckpoint<'_> {
     async fn accept(&mut self, answer: &str) -> Result<Judged<String>> {
         // Sentences of the old text may stand in the new one: whether it is shorter is what counts.
         let alone = SummaryRequest { messages: Vec::new(), ..SummaryRequest::clone(&self.request) };
-        let checked = summary::check(answer, &alone, usize::MAX, self.held.settings().estimator);
+        let checked = summary::check(answer, &alone, usize::MAX, self.run.settings().estimator);
         Ok(checked.map_or_else(|rejection| Judged::Bad(rejection.reason), Judged::Good))
     }
 
     fn release(&mut self) {
-        self.held.release();
+        self.run.release();
     }
 
     fn acquire(&mut self) -> Result<()> {
-        self.held.acquire()
+        self.run.acquire()
     }
 }

@@ -3,8 +3,9 @@
 
 use super::call::{CallCost, call, question_of};
 use super::redaction::without_secrets;
+use super::rung::Run;
 use crate::error::{Code, Error, Result};
-use crate::log::{Job, SessionGuard};
+use crate::log::Job;
 use crate::policy::{Settings, Summariser};
 use crate::step::{Effect, Io, LogLevel, Progress, Purpose, Stage, Work, all};
 use crate::summary::result::{Shorten, ToolPurpose, shorten};
@@ -55,7 +56,7 @@ pub(super) trait SummaryJob {
 
     /// The session is held again.
     ///
-    /// Errors: as [`SessionGuard::acquire`].
+    /// Errors: as [`Run::acquire`].
     fn acquire(&mut self) -> Result<()> {
         Ok(())
     }
@@ -142,13 +143,13 @@ pub(super) fn shorter(limit: usize) -> usize {
 
 /// Asks for several texts, some at a time, in order; the session is free for appends meanwhile. `done` is called for each.
 pub(super) async fn ask_each<J: SummaryJob<Written = String>>(
-    io: &Io,
-    held: &mut SessionGuard,
+    run: &Run<'_>,
     stored: &Job,
-    (jobs, done): (&mut [J], &dyn Fn()),
+    jobs: &mut [J],
+    done: &dyn Fn(),
     spent: &mut CallCost,
 ) -> Result<Vec<Result<String>>> {
-    let settings = held.settings();
+    let (io, settings) = (run.io, run.settings());
     let mut work: Vec<Work<'_, (Result<String>, CallCost)>> = Vec::with_capacity(jobs.len());
     for job in jobs {
         work.push(Box::pin(async {
@@ -161,13 +162,14 @@ pub(super) async fn ask_each<J: SummaryJob<Written = String>>(
             (answer, cost)
         }));
     }
-    held.release();
+    run.release();
     let answers = all(work, settings.concurrency).await;
-    held.acquire()?;
+    run.acquire()?;
+    let view = run.view();
     let mut texts = Vec::with_capacity(answers.len());
     for (answer, cost) in answers {
         spent.add(cost);
-        texts.push(answer.map(|text| without_secrets(held, text)));
+        texts.push(answer.map(|text| without_secrets(&view, text)));
     }
     Ok(texts)
 }
@@ -295,13 +297,12 @@ impl SummaryJob for ShorterResult<'_> {
 
 /// Shortens texts.
 pub(super) async fn shorten_each(
-    io: &Io,
-    held: &mut SessionGuard,
+    run: &Run<'_>,
     asks: Vec<Ask<'_>>,
     stored: &Job,
     spent: &mut Spent,
 ) -> Result<Vec<Result<String>>> {
-    let settings = held.settings();
+    let (io, settings) = (run.io, run.settings());
     let total = asks.len();
     if total == 0 {
         return Ok(Vec::new());
@@ -311,7 +312,7 @@ pub(super) async fn shorten_each(
             || Error::new(Code::SummaryFailed, "no summariser is given: pass `summarize` or `provider`");
         return Ok(asks.iter().map(|_| Err(none())).collect());
     }
-    let tokens = held.tokens();
+    let tokens = run.tokens();
     io.tell(Effect::Progress(Progress {
         stage: Stage::Compress,
         done: 0,
@@ -322,7 +323,7 @@ pub(super) async fn shorten_each(
     let pace = Cell::new(spent.pace);
     let job = |ask| ShorterResult { ask, settings: &settings, pace: &pace, asked: None };
     let mut jobs: Vec<ShorterResult<'_>> = asks.into_iter().map(job).collect();
-    let answers = ask_each(io, held, stored, (&mut jobs, &|| ()), &mut spent.cost).await?;
+    let answers = ask_each(run, stored, &mut jobs, &|| (), &mut spent.cost).await?;
     spent.pace = pace.get();
     for answer in &answers {
         if let Err(error) = answer {

@@ -1,7 +1,7 @@
 //! Which call each tool result of the context answers.
 
 use crate::error::Result;
-use crate::log::State;
+use crate::log::View;
 use crate::message::Part;
 use crate::wire;
 use std::collections::HashMap;
@@ -27,13 +27,13 @@ pub(crate) struct Answered {
 type Call = ((usize, usize), String, String);
 
 /// The results of the context in their order. They are paired with calls by order, because ids repeat across turns.
-pub(crate) fn answered(state: &State) -> Result<Vec<Answered>> {
+pub(crate) fn answered(view: &View) -> Result<Vec<Answered>> {
     let mut waiting: HashMap<String, Vec<Call>> = HashMap::new();
     let mut results = Vec::new();
-    for item in state.context.items() {
+    for item in view.items() {
         let Some(place) = item.origin.place() else { continue };
         let value = wire::parse(place.index, &item.body)?;
-        let message = state.format().wire().read(place.index, &value)?;
+        let message = view.format.wire().read(place.index, &value)?;
         let (mut nth, mut calls) = (0, 0);
         for part in &message.parts {
             match part {

@@ -2,15 +2,14 @@
 //! above it after a compaction is made shorter whatever its age, the oldest first, and then one; what is still above it
 //! is said, and stays.
 
-use super::ageing::{self, overtaken, shorten};
+use super::ageing::{self, shorten};
 use super::call::CallCost;
-use super::emergency;
 use super::result::Edit;
-use super::rung::{Run, RungSpec};
+use super::rung::{Run, RungSpec, RungWork};
 use crate::checkpoint::{Level, checkpoint_budget};
 use crate::context::Origin;
 use crate::error::{Code, Result};
-use crate::log::{SessionGuard, State};
+use crate::log::View;
 use crate::policy::Rung;
 use crate::step::{self, Effect, Io, Notice};
 use std::ops::Range;
@@ -34,9 +33,9 @@ struct BudgetStep {
     level: Level,
 }
 
-fn standing(state: &State) -> Vec<Standing> {
+fn standing(view: &View) -> Vec<Standing> {
     let (mut found, mut run) = (Vec::new(), 0);
-    for (at, item) in state.context.items().iter().enumerate() {
+    for (at, item) in view.items().iter().enumerate() {
         match &item.origin {
             Origin::Summary { made, .. } => {
                 let made = made.as_deref();
@@ -56,8 +55,8 @@ fn total(standing: &[Standing]) -> usize {
 }
 
 /// What the checkpoints of a session may take.
-fn budget(state: &State) -> usize {
-    checkpoint_budget(state.settings.numbers.checkpoint.room, state.system_tokens())
+fn budget(view: &View) -> usize {
+    checkpoint_budget(view.settings.numbers.checkpoint.room, view.usage.system)
 }
 
 /// The next step towards the budget, when there is one: what loses least first. `target` is how long a level is.
@@ -99,60 +98,49 @@ fn next(standing: &[Standing], budget: usize, target: impl Fn(Level) -> usize) -
 pub(super) const RUNG: RungSpec = RungSpec {
     rung: Rung::Merge,
     fires: ageing::fires,
-    waits: None,
-    apply: |io, held, run, done| {
-        Box::pin(async {
-            emergency::secure(io, held, run.trigger).await?;
-            let mut spent = CallCost::default();
-            let mut edits: Vec<Edit> = ageing::merge(io, held, run, &mut spent).await?.into_iter().collect();
-            edits.extend(enforce(io, held, run, &mut spent).await?);
-            done.add(held, edits, spent)?;
-            Ok(true)
-        })
-    },
-    least: |_, least| {
-        least.ages = true;
-        Ok(())
+    work: RungWork::Steps {
+        waits: None,
+        apply: |run, done| Box::pin(ageing::apply(run, done, async |spent| bring_within(run, spent).await)),
+        least: ageing::ages,
     },
     idle: |_| None,
 };
 
-/// Brings the checkpoints within their budget, or as near to it as the summariser gets them.
-async fn enforce(io: &Io, held: &mut SessionGuard, run: &Run<'_>, spent: &mut CallCost) -> Result<Vec<Edit>> {
-    let mut edits = Vec::new();
+/// Makes several old checkpoints one, and brings all within their budget, or as near to it as the summariser gets them.
+async fn bring_within(run: &Run<'_>, spent: &mut CallCost) -> Result<Vec<Edit>> {
+    let mut edits: Vec<Edit> = ageing::merge(run, spent).await?.into_iter().collect();
     loop {
         let next = {
-            let state = held.state();
-            let target = |level| state.settings.checkpoint_tokens(level);
-            next(&standing(&state), budget(&state), target)
+            let view = run.view();
+            let target = |level| view.settings.checkpoint_tokens(level);
+            next(&standing(&view), budget(&view), target)
         };
         let Some(BudgetStep { range, level }) = next else { break };
         let (at, count) = (range.start, range.len());
-        match overtaken(io, shorten(io, held, range, level, run, spent).await)? {
+        match shorten(run, range, level, spent).await? {
             Some(Some(edit)) => edits.push(edit),
             // It is as short as the level makes it, which is noted: what is longer may still become shorter.
-            Some(None) if count == 1 && is_of(&held.state(), at, level) => {}
+            Some(None) if count == 1 && is_of(&run.view(), at, level) => {}
             // The summariser failed, or another tab came first: the next compaction tries again.
             _ => break,
         }
     }
-    warn(io, &held.state());
+    warn(run.io, &run.view());
     Ok(edits)
 }
 
-fn is_of(state: &State, at: usize, level: Level) -> bool {
-    standing(state).iter().any(|one| one.at == at && one.level == Some(level))
+fn is_of(view: &View, at: usize, level: Level) -> bool {
+    standing(view).iter().any(|one| one.at == at && one.level == Some(level))
 }
 
 /// Says what is above the budget.
-fn warn(io: &Io, state: &State) {
-    let (standing, budget) = (standing(state), budget(state));
+fn warn(io: &Io, view: &View) {
+    let (standing, budget) = (standing(view), budget(view));
     let tokens = total(&standing);
     if tokens <= budget {
         return;
     }
-    let (count, room, system) =
-        (standing.len(), state.settings.numbers.checkpoint.room, state.system_tokens());
+    let (count, room, system) = (standing.len(), view.settings.numbers.checkpoint.room, view.usage.system);
     let message = format!(
         "{count} checkpoints take {tokens} tokens, {} more than their budget of {budget} ({room} less the {system} of the system prompt); they stay: shorten the system prompt, or raise checkpoint.promptBudget",
         tokens - budget

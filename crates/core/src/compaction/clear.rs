@@ -2,13 +2,12 @@
 //! the preset or an option says so without the long texts of their inputs.
 
 use super::calls::{Answered, answered};
-use super::replace::{Move, Replacement, input_moves, moves};
-use super::rung::{MOVES_LATER, RungSpec, reduce};
+use super::replace::{Move, Replacement, joined, moves};
+use super::rung::{MOVES_LATER, RungSpec, RungWork};
 use crate::context::Placeholder;
 use crate::error::Result;
-use crate::log::State;
+use crate::log::View;
 use crate::message::Role;
-use crate::order;
 use crate::policy::cost::{Rates, calls_expected, clearing_saves, fetched_again};
 use crate::policy::{LayeredNumbers, Rung, Trigger};
 use std::collections::HashSet;
@@ -19,13 +18,8 @@ const CLEARED: &str = "[Output compacted - re-read if needed]";
 /// Every turn, whatever the size of the context, or when it pays; a manual compaction summarises only.
 pub(super) const RUNG: RungSpec = RungSpec {
     rung: Rung::Clear,
-    fires: |state, run, _| !matches!(run.trigger, Trigger::Manual | Trigger::None) && may_clear(state),
-    waits: None,
-    apply: |io, held, run, done| Box::pin(reduce(io, held, (&RUNG, run), propose, done)),
-    least: |state, least| {
-        least.replace(state, most(state)?);
-        Ok(())
-    },
+    fires: |view, run, _| !matches!(run.trigger, Trigger::Manual | Trigger::None) && may_clear(view),
+    work: RungWork::Moves(propose, most),
     idle: |trigger| match trigger {
         Trigger::Manual => Some(MOVES_LATER),
         _ => Some("no old tool result is left to clear"),
@@ -34,70 +28,54 @@ pub(super) const RUNG: RungSpec = RungSpec {
 
 /// What would be cleared: of the results of the compactable tools all but the newest `keepRecent`, when they are larger
 /// than `clearMinTokens`.
-fn propose(state: &State) -> Result<Vec<Move>> {
-    let found = most(state)?;
-    Ok(if state.settings.numbers.layered.every_turn { found } else { what_pays(state, found) })
+fn propose(view: &View) -> Result<Vec<Move>> {
+    let found = most(view)?;
+    Ok(if view.settings.numbers.layered.every_turn { found } else { what_pays(view, found) })
 }
 
 /// What it may ever clear.
-fn most(state: &State) -> Result<Vec<Move>> {
-    let numbers = state.settings.numbers.layered;
-    let old = old_results(state)?;
+fn most(view: &View) -> Result<Vec<Move>> {
+    let numbers = view.settings.numbers.layered;
+    let old = old_results(view)?;
     if old.is_empty() {
         return Ok(Vec::new());
     }
-    let estimator = state.settings.estimator;
+    let estimator = view.settings.estimator;
     let is_large = |text: &str| estimator.text(text) > numbers.clear_min_tokens;
     let results: HashSet<_> = old.iter().map(|result| (result.index, result.nth)).collect();
-    let mut found = moves(state, usize::MAX, |_, place, (nth, text)| {
-        let clears = results.contains(&(place.index, nth)) && is_large(text);
-        clears.then(|| {
-            if state.settings.preset.stubs {
-                return Replacement::stub(state, place, nth, text);
-            }
-            Replacement::new(state, place, nth, text, Placeholder::Cleared, |_| CLEARED.to_string())
+    let mut found = moves(view, usize::MAX, Placeholder::Cleared, |piece| {
+        let clears = results.contains(&(piece.place.index, piece.nth)) && is_large(piece.text);
+        clears.then(|| match view.settings.preset.stubs {
+            true => Replacement::stub(&view.references, piece),
+            false => Replacement::new(&view.references, piece, Placeholder::Cleared, |_| CLEARED.to_string()),
         })
     })?;
     if numbers.clear_inputs {
         let calls: HashSet<_> = old.iter().map(|result| result.call).collect();
-        let inputs = input_moves(state, |place, (nth, input)| {
-            let clears = calls.contains(&(place.index, nth)) && is_large(input);
-            clears.then(|| Replacement::input(state, place, nth, input))?
-        })?;
-        found = merged(found, inputs);
+        found.extend(moves(view, usize::MAX, Placeholder::Input, |piece| {
+            let clears = calls.contains(&(piece.place.index, piece.nth)) && is_large(piece.text);
+            clears.then(|| Replacement::input(&view.references, piece))?
+        })?);
     }
-    Ok(found)
+    Ok(joined(found))
 }
 
 /// False when nothing would be cleared even if nothing stood in the place of what is: no message has to be read to know,
 /// which is what most steps of a session come to.
-fn may_clear(state: &State) -> bool {
-    let LayeredNumbers { keep_recent, every_turn, .. } = state.settings.numbers.layered;
-    let (mut recent, mut paying) = (0, ClearGain::new(state));
-    for (at, item) in state.context.items().iter().enumerate().rev() {
+fn may_clear(view: &View) -> bool {
+    let LayeredNumbers { keep_recent, every_turn, .. } = view.settings.numbers.layered;
+    let (mut recent, mut paying) = (0, ClearGain::new(view));
+    for (at, item) in view.items().iter().enumerate().rev() {
         recent += item.size.results;
         // The newest results stay, whatever tools they are of.
         if recent > keep_recent && item.size.clearable > 0 {
             paying.clear(at, item.size.clearable);
-            if every_turn || paying.best > 0 || state.is_due() {
+            if every_turn || paying.best > 0 || view.usage.is_due {
                 return true;
             }
         }
     }
     false
-}
-
-/// Both in the order of the context, one move for a message.
-fn merged(results: Vec<Move>, inputs: Vec<Move>) -> Vec<Move> {
-    let all = order::by_key(results.into_iter().chain(inputs).collect(), |planned: &Move| planned.at as u64);
-    let mut merged: Vec<Move> = Vec::with_capacity(all.len());
-    for planned in all {
-        match merged.last_mut() {
-            Some(last) if last.at == planned.at => last.blobs.extend(planned.blobs),
-            _ => merged.push(planned),
-        }
-    }
-    merged
 }
 
 /// Of what could be cleared, the batch that saves most, or nothing. Clearing makes the provider write the `s` tokens behind
@@ -106,13 +84,13 @@ fn merged(results: Vec<Move>, inputs: Vec<Move>) -> Vec<Move> {
 /// (`n > (write − read) × s / (read × c)`, and results go in batches). Where prices decide, no more are expected than come
 /// before the next summary, and what is fetched again counts. A session that is full clears everything: it would summarise
 /// otherwise.
-fn what_pays(state: &State, found: Vec<Move>) -> Vec<Move> {
-    if state.is_due() {
+fn what_pays(view: &View, found: Vec<Move>) -> Vec<Move> {
+    if view.usage.is_due {
         return found;
     }
-    let (mut paying, mut from) = (ClearGain::new(state), found.len());
+    let (mut paying, mut from) = (ClearGain::new(view), found.len());
     for (nth, planned) in found.iter().enumerate().rev() {
-        let frees = planned.blobs.iter().map(|blob| freed_tokens(state, blob)).sum();
+        let frees = planned.blobs.iter().map(|new| new.frees(view.settings.estimator)).sum();
         if paying.clear(planned.at, frees) {
             from = nth;
         }
@@ -122,7 +100,7 @@ fn what_pays(state: &State, found: Vec<Move>) -> Vec<Move> {
 
 /// What a batch saves that begins at some message, from the last to the first.
 struct ClearGain<'s> {
-    state: &'s State,
+    view: &'s View,
     rates: Rates,
     /// The first message that was looked at.
     end: usize,
@@ -135,25 +113,25 @@ struct ClearGain<'s> {
 }
 
 impl<'s> ClearGain<'s> {
-    fn new(state: &'s State) -> Self {
-        let LayeredNumbers { cache_read, cache_write, .. } = state.settings.numbers.layered;
+    fn new(view: &'s View) -> Self {
+        let LayeredNumbers { cache_read, cache_write, .. } = view.settings.numbers.layered;
         let rates = Rates::of(1.0, 0.0, cache_read, cache_write);
-        let end = state.context.items().len();
-        ClearGain { state, rates, end, behind: 0, freed: 0, answers: 0, read: 0, best: 0 }
+        let end = view.items().len();
+        ClearGain { view, rates, end, behind: 0, freed: 0, answers: 0, read: 0, best: 0 }
     }
 
     /// The batch clears `frees` tokens of the message at `at` too; true when it saves more than any that was shorter.
     fn clear(&mut self, at: usize, frees: usize) -> bool {
-        let between = self.state.context.items().get(at..self.end).unwrap_or_default();
+        let between = self.view.items().get(at..self.end).unwrap_or_default();
         self.behind += between.iter().map(|item| item.size.tokens).sum::<usize>();
         self.answers += between.iter().filter(|item| item.size.role == Role::Assistant).count();
         self.end = at;
         self.freed += frees;
-        let keep_recent = self.state.settings.numbers.layered.keep_recent;
-        let expected = calls_expected(self.answers.saturating_sub(keep_recent), self.state.calls_left);
+        let keep_recent = self.view.settings.numbers.layered.keep_recent;
+        let expected = calls_expected(self.answers.saturating_sub(keep_recent), self.view.usage.calls_left);
         self.read += frees as u64 * expected;
         // The law of the published thresholds knows nothing of that, the rule by prices does.
-        let again = self.state.calls_left.map_or(0, |_| fetched_again(self.freed));
+        let again = self.view.usage.calls_left.map_or(0, |_| fetched_again(self.freed));
         let behind = self.behind.saturating_sub(self.freed);
         let saves = clearing_saves(self.rates, self.read, behind, again);
         let is_best = saves > self.best;
@@ -162,17 +140,12 @@ impl<'s> ClearGain<'s> {
     }
 }
 
-fn freed_tokens(state: &State, replacement: &Replacement) -> usize {
-    let estimator = state.settings.estimator;
-    estimator.text(&replacement.blob.text).saturating_sub(estimator.text(&replacement.text))
-}
-
 /// The results of compactable tools, all but the newest.
-fn old_results(state: &State) -> Result<Vec<Answered>> {
-    let tools = &state.settings.compactable_tools;
+fn old_results(view: &View) -> Result<Vec<Answered>> {
+    let tools = &view.settings.compactable_tools;
     let is_of_tools = |tool: &String| tools.as_ref().is_none_or(|tools| tools.contains(tool));
-    let of_tools = answered(state)?.into_iter().filter(|result| is_of_tools(&result.tool));
+    let of_tools = answered(view)?.into_iter().filter(|result| is_of_tools(&result.tool));
     let mut results: Vec<Answered> = of_tools.collect();
-    results.truncate(results.len().saturating_sub(state.settings.numbers.layered.keep_recent));
+    results.truncate(results.len().saturating_sub(view.settings.numbers.layered.keep_recent));
     Ok(results)
 }

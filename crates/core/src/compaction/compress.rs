@@ -3,13 +3,13 @@
 
 use super::ask::{Ask, Spent};
 use super::redaction::redact;
-use super::replace::{self, Move, Replacement};
+use super::replace::{self, Move, Replaceable, Replacement, joined, moves};
 use super::result::Edit;
-use super::rung::{Climbed, Run, RungSpec};
+use super::rung::{Climbed, Run, RungSpec, RungWork};
 use super::strategy::{Known, Strategy};
 use crate::context::{Place, Placeholder};
 use crate::error::{Code, Error, Result};
-use crate::log::{Job, SessionGuard, State, elsewhere};
+use crate::log::{Job, View, elsewhere};
 use crate::message::{Message, Part};
 use crate::policy::{Rung, Summariser, Trigger};
 use crate::recall::Answers;
@@ -49,15 +49,15 @@ fn chars(message: &Message<'_>) -> usize {
 }
 
 /// Size of the whole prompt (`S2.4`, `S2.9`), with the results in it.
-fn survey(state: &State) -> Result<(usize, Vec<Found>)> {
-    let numbers = state.settings.numbers.react;
+fn survey(view: &View) -> Result<(usize, Vec<Found>)> {
+    let numbers = view.settings.numbers.react;
     let mut total = numbers.system_prompt_length.saturating_add(numbers.instruction_length);
     let mut found = Vec::new();
     let mut waiting: HashMap<String, Vec<ToolPurpose>> = HashMap::new();
     let mut answers = Answers::default();
-    for (at, item) in state.context.items().iter().enumerate() {
+    for (at, item) in view.items().iter().enumerate() {
         let value = wire::parse(at, &item.body)?;
-        let message = state.format().wire().read(at, &value)?;
+        let message = view.format.wire().read(at, &value)?;
         total += chars(&message);
         let answered: Vec<bool> = answers.of(&message);
         let mut nth = 0;
@@ -71,7 +71,8 @@ fn survey(state: &State) -> Result<(usize, Vec<Found>)> {
                 Part::ToolResult(result) => {
                     let purpose = waiting.get_mut(result.call_id.as_ref()).and_then(Vec::pop);
                     // What the model read back stays as it was read.
-                    let closed = item.origin.is_replaced(nth) || answered.get(nth) == Some(&true);
+                    let closed = item.origin.is_replaced(Placeholder::Compressed, nth)
+                        || answered.get(nth) == Some(&true);
                     if let Some(place) = item.origin.place().filter(|_| !closed) {
                         let text = result.text.to_string();
                         let chars = text.chars().count();
@@ -100,8 +101,8 @@ pub(crate) struct Load {
 
 impl Load {
     /// Of the session's prompt; `chars` are those of a survey.
-    fn of(state: &State, chars: usize) -> Load {
-        let settings = &state.settings;
+    fn of(view: &View, chars: usize) -> Load {
+        let settings = &view.settings;
         let numbers = settings.numbers.react;
         let share = |limit: usize| (limit as f64 * numbers.global_compression_threshold) as usize;
         match numbers.model_context_limit {
@@ -109,33 +110,33 @@ impl Load {
             None => {
                 // What does not fit beside the answer is compressed, whatever share of the window it is.
                 let (limit, threshold) = (settings.window, share(settings.window).min(settings.hard_limit));
-                Load { size: state.tokens(), limit, threshold, unit: "tokens" }
+                Load { size: view.usage.tokens, limit, threshold, unit: "tokens" }
             }
         }
     }
 }
 
 /// How full the prompt is (`S2.9`).
-pub(crate) fn load(state: &State) -> Result<Load> {
+pub(crate) fn load(view: &View) -> Result<Load> {
     // Nothing has to be read where tokens decide.
-    let chars = match state.settings.numbers.react.model_context_limit {
-        Some(_) => survey(state)?.0,
+    let chars = match view.settings.numbers.react.model_context_limit {
+        Some(_) => survey(view)?.0,
         None => 0,
     };
-    Ok(Load::of(state, chars))
+    Ok(Load::of(view, chars))
 }
 
 /// The results that the rung may ever shorten, each with nothing in its place: how much of one a model leaves is not to be
 /// foreseen.
-fn most(state: &State) -> Result<Vec<Move>> {
-    let numbers = state.settings.numbers.react;
+fn most(view: &View) -> Result<Vec<Move>> {
+    let numbers = view.settings.numbers.react;
     let is_long = |chars: usize| {
         (numbers.single_enabled && chars > numbers.single_result_threshold)
             || (numbers.global_enabled && chars > numbers.result_compression_min_size)
     };
-    replace::moves(state, usize::MAX, |_, place, (nth, text)| {
-        let may = is_long(text.chars().count());
-        may.then(|| Replacement::new(state, place, nth, text, Placeholder::Compressed, |_| String::new()))
+    moves(view, usize::MAX, Placeholder::Compressed, |piece| {
+        let may = is_long(piece.text.chars().count());
+        may.then(|| Replacement::new(&view.references, piece, Placeholder::Compressed, |_| String::new()))
     })
 }
 
@@ -143,56 +144,55 @@ fn most(state: &State) -> Result<Vec<Move>> {
 pub(super) const RUNG: RungSpec = RungSpec {
     rung: Rung::Compress,
     fires: |_, _, _| true,
-    waits: None,
-    apply: |io, held, run, done| Box::pin(apply(io, held, run, done)),
-    least: |state, least| {
-        least.replace(state, most(state)?);
-        Ok(())
+    work: RungWork::Steps {
+        waits: None,
+        apply: |run, done| Box::pin(apply(run, done)),
+        least: |view, least| {
+            least.replace(view, most(view)?);
+            Ok(())
+        },
     },
     idle: |_| Some("no tool result is left to compress"),
 };
 
 /// Makes large results shorter: each that is too large for any prompt (layer 1), and all of some size when the whole is
 /// too large (layer 2).
-async fn apply(io: &Io, held: &mut SessionGuard, run: &Run<'_>, done: &mut Climbed) -> Result<bool> {
+async fn apply(run: &Run<'_>, done: &mut Climbed) -> Result<bool> {
     let before = done.edits.len();
-    let numbers = held.settings().numbers.react;
+    let numbers = run.settings().numbers.react;
     if numbers.single_enabled {
-        let (_, found) = survey(&held.state())?;
+        let (_, found) = survey(&run.view())?;
         let large: Vec<Found> =
             found.into_iter().filter(|found| found.chars > numbers.single_result_threshold).collect();
         if !large.is_empty() {
-            let mut texts = Vec::with_capacity(large.len());
-            let strategy = Strategy::of(&held.state(), &large)?;
-            let mut shown = Vec::with_capacity(large.len());
-            for found in &large {
-                shown.push(Shown::of(io, held, found).await?);
-            }
+            let strategy = Strategy::of(&run.view(), &large)?;
+            let shown = Shown::all(run, &large).await?;
             let each = large.iter().zip(&shown);
             let known: Vec<Option<Known>> = each
                 .map(|(found, shown)| strategy.without_model(found, &shown.text, numbers.chunk_ratio))
                 .collect();
-            let Some(job) = begin(io, held, &known, run.trigger).await? else { return Ok(false) };
+            let Some(job) = begin(run, &known).await? else { return Ok(false) };
+            let mut texts = Vec::with_capacity(large.len());
             for ((found, shown), known) in large.iter().zip(shown).zip(known) {
                 let text = match known {
-                    Some(known) => shaped(io, found, known),
-                    None => streamed(io, held, shown, (run, &job), &mut done.spent).await?,
+                    Some(known) => shaped(run.io, found, known),
+                    None => streamed(run, &job, shown, &mut done.spent).await?,
                 };
                 texts.push(Some(text));
             }
-            done.edits.push(commit(io, held, &large, texts, (run, &job)).await?);
+            done.edits.push(commit(run, &job, &large, texts).await?);
         }
     }
-    let (chars, found) = survey(&held.state())?;
-    let load = Load::of(&held.state(), chars);
-    let Load { size: total, threshold, .. } = load;
-    let too_large = numbers.global_enabled && total > threshold
-        || held.tokens() > held.settings().hard_limit
-        || run.trigger != Trigger::Auto;
+    let view = run.view();
+    let (chars, found) = survey(&view)?;
+    let load = Load::of(&view, chars);
+    let too_large =
+        numbers.global_enabled && load.size > load.threshold || !view.fits() || run.trigger != Trigger::Auto;
+    drop(view);
     if too_large {
-        let edit = global(io, held, load, found, run, &mut done.spent).await?;
+        let edit = global(run, load, found, &mut done.spent).await?;
         done.edits.extend(edit);
-        let Load { size: total, limit, unit, .. } = self::load(&held.state())?;
+        let Load { size: total, limit, unit, .. } = self::load(&run.view())?;
         // Whether the window is passed is seen in the end, as in every preset.
         let is_given = numbers.model_context_limit.is_some();
         if is_given && run.trigger == Trigger::Auto && total > limit {
@@ -201,7 +201,7 @@ async fn apply(io: &Io, held: &mut SessionGuard, run: &Run<'_>, done: &mut Climb
                 format!(
                     "{total} {unit} do not fit {limit} (the prompt has {} tokens), and no result is left to compress; no \
                      turn is ever removed (S2.5): use a larger model or begin a new session",
-                    held.tokens()
+                    run.tokens()
                 ),
             ));
         }
@@ -210,17 +210,9 @@ async fn apply(io: &Io, held: &mut SessionGuard, run: &Run<'_>, done: &mut Climb
 }
 
 /// The second layer: every result of some size, one call each.
-async fn global(
-    io: &Io,
-    held: &mut SessionGuard,
-    load: Load,
-    found: Vec<Found>,
-    run: &Run<'_>,
-    spent: &mut Spent,
-) -> Result<Option<Edit>> {
+async fn global(run: &Run<'_>, load: Load, found: Vec<Found>, spent: &mut Spent) -> Result<Option<Edit>> {
     let Load { size: total, threshold, unit, .. } = load;
-    let settings = held.settings();
-    let numbers = settings.numbers.react;
+    let (io, numbers) = (run.io, run.settings().numbers.react);
     let found: Vec<Found> =
         found.into_iter().filter(|found| found.chars > numbers.result_compression_min_size).collect();
     if found.is_empty() {
@@ -230,12 +222,9 @@ async fn global(
         LogLevel::Warn,
         format!("Context size {total} exceeds threshold {threshold}, triggering global compression..."),
     );
-    let strategy = Strategy::of(&held.state(), &found)?;
+    let strategy = Strategy::of(&run.view(), &found)?;
     let ratios: Vec<f64> = (0..found.len()).map(|nth| strategy.ratio(nth, numbers.global_ratio)).collect();
-    let mut shown = Vec::with_capacity(found.len());
-    for found in &found {
-        shown.push(Shown::of(io, held, found).await?);
-    }
+    let shown = Shown::all(run, &found).await?;
     let each = found.iter().zip(&shown).zip(&ratios);
     let known: Vec<Option<Known>> =
         each.map(|((found, shown), ratio)| strategy.without_model(found, &shown.text, *ratio)).collect();
@@ -247,8 +236,8 @@ async fn global(
         ratio: *ratio,
         kind: Purpose::Result,
     });
-    let Some(job) = begin(io, held, &known, run.trigger).await? else { return Ok(None) };
-    let mut answers = run.writer.shorten(io, held, asks.collect(), &job, spent).await?.into_iter();
+    let Some(job) = begin(run, &known).await? else { return Ok(None) };
+    let mut answers = run.writer.shorten(run, asks.collect(), &job, spent).await?.into_iter();
     let mut texts = Vec::with_capacity(found.len());
     let mut count = 0;
     for (found, known) in found.iter().zip(known) {
@@ -262,8 +251,8 @@ async fn global(
         }
         texts.push(text);
     }
-    let edit = commit(io, held, &found, texts, (run, &job)).await?;
-    let after = self::load(&held.state())?.size;
+    let edit = commit(run, &job, &found, texts).await?;
+    let after = self::load(&run.view())?.size;
     let share = percent(after, total);
     io.log(
         LogLevel::Info,
@@ -276,24 +265,20 @@ async fn global(
 
 /// The calls that a layer takes; none where the tools' own shape is enough. `None` when someone else makes them, and there
 /// is room to wait for what they lead to.
-async fn begin(
-    io: &Io,
-    held: &SessionGuard,
-    known: &[Option<Known>],
-    trigger: Trigger,
-) -> Result<Option<Job>> {
-    let settings = held.settings();
+async fn begin(run: &Run<'_>, known: &[Option<Known>]) -> Result<Option<Job>> {
+    let view = run.view();
+    let settings = &view.settings;
     let asks = known.iter().filter(|known| known.is_none()).count();
     let by_model = settings.summariser != Summariser::Extractive || settings.app_shortens;
     if asks == 0 || !by_model {
         return Ok(Some(Job::default()));
     }
-    let Load { size, limit, .. } = load(&held.state())?;
-    let insist = trigger != Trigger::Auto || held.tokens() > settings.hard_limit || size > limit;
+    let Load { size, limit, .. } = load(&view)?;
+    let insist = run.trigger != Trigger::Auto || !view.fits() || size > limit;
     let rounds = asks.div_ceil(settings.concurrency) as u64;
-    let begun = Job::begin(io, held, settings.timeout_ms.saturating_mul(rounds), insist).await?;
+    let begun = run.begin(settings.timeout_ms.saturating_mul(rounds), insist).await?;
     if begun.is_none() {
-        io.log(LogLevel::Info, elsewhere().message);
+        run.io.log(LogLevel::Info, elsewhere().message);
     }
     Ok(begun)
 }
@@ -311,11 +296,16 @@ struct Shown {
 }
 
 impl Shown {
-    async fn of(io: &Io, held: &SessionGuard, found: &Found) -> Result<Shown> {
-        let ToolPurpose { thought, name, arguments } = found.purpose.clone();
-        let thought = redact(io, held, thought).await?;
-        let purpose = ToolPurpose { thought, name, arguments: redact(io, held, arguments).await? };
-        Ok(Shown { text: redact(io, held, found.text.clone()).await?, purpose })
+    async fn all(run: &Run<'_>, found: &[Found]) -> Result<Vec<Shown>> {
+        let (io, view) = (run.io, run.view());
+        let mut all = Vec::with_capacity(found.len());
+        for Found { purpose, text, .. } in found {
+            let ToolPurpose { thought, name, arguments } = purpose.clone();
+            let thought = redact(io, &view, thought).await?;
+            let purpose = ToolPurpose { thought, name, arguments: redact(io, &view, arguments).await? };
+            all.push(Shown { text: redact(io, &view, text.clone()).await?, purpose });
+        }
+        Ok(all)
     }
 }
 
@@ -329,15 +319,9 @@ fn shaped(io: &Io, found: &Found, known: Known) -> String {
 }
 
 /// The first layer: chunks shortened on their own, joined, and shortened once more when that is still too large.
-async fn streamed(
-    io: &Io,
-    held: &mut SessionGuard,
-    shown: Shown,
-    (run, job): (&Run<'_>, &Job),
-    spent: &mut Spent,
-) -> Result<String> {
-    let numbers = held.settings().numbers.react;
-    let say = |line: String| io.log(LogLevel::Info, line);
+async fn streamed(run: &Run<'_>, job: &Job, shown: Shown, spent: &mut Spent) -> Result<String> {
+    let numbers = run.settings().numbers.react;
+    let say = |line: String| run.io.log(LogLevel::Info, line);
     let before = shown.text.chars().count();
     say(format!("Tool result too large ({before} chars), applying streaming compression..."));
     let chunks = chunks(&shown.text, numbers.chunk_size);
@@ -352,7 +336,7 @@ async fn streamed(
         ratio: numbers.chunk_ratio,
         kind: Purpose::Chunk,
     });
-    let answers = run.writer.shorten(io, held, asks.collect(), job, spent).await?;
+    let answers = run.writer.shorten(run, asks.collect(), job, spent).await?;
     let parts = answers.into_iter().zip(&chunks).enumerate().map(|(nth, (answer, chunk))| {
         let text = answer.unwrap_or_else(|_| cut(chunk, CHUNK_HEAD));
         format!("[Part {}/{count}]\n{text}", nth + 1)
@@ -366,7 +350,7 @@ async fn streamed(
             ratio: numbers.second_ratio,
             kind: Purpose::Merge,
         };
-        let answer = run.writer.shorten(io, held, vec![ask], job, spent).await?.pop();
+        let answer = run.writer.shorten(run, vec![ask], job, spent).await?.pop();
         joined = match answer {
             Some(Ok(text)) => text,
             _ => cut(&joined, JOINED_HEAD),
@@ -396,34 +380,16 @@ fn chunks(text: &str, size: usize) -> Vec<String> {
 }
 
 /// Puts the shorter texts into the context, the originals into the store.
-async fn commit(
-    io: &Io,
-    held: &SessionGuard,
-    found: &[Found],
-    texts: Vec<Option<String>>,
-    (run, job): (&Run<'_>, &Job),
-) -> Result<Edit> {
-    let moves: Vec<Move> = {
-        let state = held.state();
-        let mut moves: Vec<Move> = Vec::new();
-        for (found, text) in found.iter().zip(texts) {
-            let Some(text) = text else { continue };
-            let Some(item) = state.context.items().get(found.at) else { continue };
-            let new = Replacement::new(
-                &state,
-                found.place,
-                found.nth,
-                &found.text,
-                Placeholder::Compressed,
-                |_| text,
-            );
-            match moves.last_mut().filter(|last| last.at == found.at) {
-                Some(last) => last.blobs.push(new),
-                None => moves.push(Move { at: found.at, item: item.clone(), blobs: vec![new] }),
-            }
-        }
-        moves
-    };
-    let edit = replace::run(io, held, Rung::Compress, moves, (run.trigger, job.closing())).await?;
+async fn commit(run: &Run<'_>, job: &Job, found: &[Found], texts: Vec<Option<String>>) -> Result<Edit> {
+    let mut moves: Vec<Move> = Vec::new();
+    let view = run.view();
+    for (found, text) in found.iter().zip(texts) {
+        let Some(text) = text else { continue };
+        let Some(item) = view.items().get(found.at) else { continue };
+        let piece = Replaceable { item, place: found.place, nth: found.nth, text: &found.text };
+        let new = Replacement::new(&view.references, piece, Placeholder::Compressed, |_| text);
+        moves.push(Move { at: found.at, item: item.clone(), blobs: vec![new] });
+    }
+    let edit = replace::run(run, Rung::Compress, joined(moves), job.closing()).await?;
     Ok(run.writer.told(Rung::Compress, edit))
 }

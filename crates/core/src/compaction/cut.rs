@@ -5,7 +5,7 @@ use super::reasoning;
 use crate::checkpoint::Level;
 use crate::context::{CoveredRange, Item, Keep, Offload, Origin, PinProposal, Place, Splice, split};
 use crate::error::Result;
-use crate::log::{SessionGuard, State};
+use crate::log::View;
 use crate::message::Role;
 use crate::order;
 use crate::policy::Settings;
@@ -112,8 +112,8 @@ impl Proposal {
     }
 
     /// Tokens of the reasoning that the messages behind the part lose with it.
-    pub(crate) async fn unbound_tokens(&self, io: &Io, held: &SessionGuard) -> Result<usize> {
-        let (_, freed) = reasoning::unbind(io, held, vec![self.splice(self.stay.clone())]).await?;
+    pub(crate) async fn unbound_tokens(&self, io: &Io, view: &View) -> Result<usize> {
+        let (_, freed) = reasoning::unbind(io, view, vec![self.splice(self.stay.clone())]).await?;
         Ok(freed)
     }
 
@@ -140,9 +140,8 @@ fn join(covers: &mut Vec<CoveredRange>, from: usize, to: usize, mut offloads: Ve
 }
 
 /// What a summary would replace now, or why there is nothing to.
-pub(crate) fn propose(state: &State, aim: Aim) -> Result<Result<Proposal, String>> {
-    let State { context, settings, .. } = state;
-    let format = state.format();
+pub(crate) fn propose(view: &View, aim: Aim) -> Result<Result<Proposal, String>> {
+    let View { context, settings, format, .. } = view;
     if !format.wire().takes_summary() {
         return Ok(Err(format!("Nothing to compress: a history in {} takes no summary", format.as_str())));
     }
@@ -161,8 +160,7 @@ pub(crate) fn propose(state: &State, aim: Aim) -> Result<Result<Proposal, String
     // The summary is a user message, or the model's in a preset and a format that want that and where a user message
     // follows it (`S4.2`). The cut never moves for the roles: where the user's would follow the user's and the format
     // wants them to alternate, an acknowledgement stands between.
-    let may_be_models = settings.preset.assistant_summaries
-        && state.may_be().all(|format| format.wire().assistant_may_begin());
+    let may_be_models = settings.preset.assistant_summaries && view.model_may_begin;
     let is_earlier = |at: usize| {
         let item = history.get(at);
         item.is_some_and(|item| matches!(item.origin, Origin::Summary { .. } | Origin::Acknowledgement))
@@ -181,9 +179,9 @@ pub(crate) fn propose(state: &State, aim: Aim) -> Result<Result<Proposal, String
     let (stay, compress): (Vec<_>, Vec<_>) = before.partition(|(at, _)| stays(*at));
     let of = |items: Vec<(usize, Item)>| items.into_iter().map(|(_, item)| item).collect::<Vec<Item>>();
     let (stay, compress) = (of(stay), of(compress));
-    let in_force = InForce::of(state, history, &messages, boundary);
-    let quotes_from = newest_of_user(state, aim.users, &in_force.were_quoted);
-    let pinned = |place: &Place| state.is_pinned(place.index) || in_force.quoted.contains(&place.index);
+    let in_force = InForce::of(view, history, &messages, boundary);
+    let quotes_from = newest_of_user(view, aim.users, &in_force.were_quoted);
+    let pinned = |place: &Place| view.is_pinned(place.index) || in_force.quoted.contains(&place.index);
     let is_quoted = |item: &Item| {
         let place = item.origin.place();
         place.is_some_and(|place| {
@@ -235,14 +233,14 @@ pub(crate) fn propose(state: &State, aim: Aim) -> Result<Result<Proposal, String
 }
 
 /// Index of the oldest of the newest `count` messages of the user that still stand in the context word for word.
-fn newest_of_user(state: &State, count: usize, of_system: &HashSet<usize>) -> usize {
+fn newest_of_user(view: &View, count: usize, of_system: &HashSet<usize>) -> usize {
     let mut indices = Vec::new();
-    for item in state.context.items() {
+    for item in view.items() {
         let said = item.origin.place().filter(|_| item.size.role == Role::User);
         indices.extend(said.map(|place| place.index));
         // What is quoted, not pinned and no instruction was said by the user.
         let quoted = item.origin.quotes().iter().map(|place| place.index);
-        indices.extend(quoted.filter(|index| !state.is_pinned(*index) && !of_system.contains(index)));
+        indices.extend(quoted.filter(|index| !view.is_pinned(*index) && !of_system.contains(index)));
     }
     let indices = order::by_key(indices, |index| *index as u64);
     match (count, indices.len().checked_sub(count)) {

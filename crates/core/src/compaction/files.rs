@@ -3,7 +3,7 @@
 use super::cut::Proposal;
 use super::redaction::redact;
 use crate::error::{Code, Result};
-use crate::log::SessionGuard;
+use crate::log::View;
 use crate::message::{Message, Part};
 use crate::step::{Io, LogLevel};
 use crate::summary::quoted_file;
@@ -59,17 +59,16 @@ fn path(arguments: &str) -> Option<String> {
 /// that the summary replaces, their results in place. A file whose newest read stays in the context is not put back.
 pub(super) async fn restored(
     io: &Io,
-    held: &SessionGuard,
+    view: &View,
     proposal: &Proposal,
     messages: &[Message<'_>],
 ) -> Result<String> {
-    let settings = held.settings();
+    let settings = &view.settings;
     let Some(numbers) = settings.numbers.restore else { return Ok(String::new()) };
     let mut seen: HashSet<String> = {
-        let state = held.state();
-        let kept = state.context.items().iter().skip(proposal.boundary);
+        let kept = view.items().iter().skip(proposal.boundary);
         let values = kept.map(|item| wire::parse(0, &item.body)).collect::<Result<Vec<_>>>()?;
-        let kept = values.iter().map(|value| state.format().wire().read(0, value));
+        let kept = values.iter().map(|value| view.format.wire().read(0, value));
         let kept = kept.collect::<Result<Vec<_>>>()?;
         reads(&kept, &settings.read_tools).into_iter().map(|read| read.path).collect()
     };
@@ -85,7 +84,7 @@ pub(super) async fn restored(
         }
         let now = if settings.app_reads_files { read_file(io, &path).await? } else { None };
         let Some(text) = now.or(text).filter(|text| !text.trim().is_empty()) else { continue };
-        let (path, text) = (redact(io, held, path).await?, redact(io, held, text).await?);
+        let (path, text) = (redact(io, view, path).await?, redact(io, view, text).await?);
         let file = clipped(&path, &text, numbers.max_tokens_per_file.min(left), settings.estimator);
         let Some((file, tokens)) = file else { continue };
         left = left.saturating_sub(tokens);

@@ -5,15 +5,17 @@ use super::ladder::rungs;
 use super::last;
 use super::replace::{self, Move};
 use super::result::CompactionResult;
+use super::rung::RungWork;
 use crate::context::{Item, Origin, Place, Placeholder};
 use crate::error::{Code, Error, Result};
-use crate::log::{SessionGuard, State};
+use crate::log::View;
 use crate::order;
-use crate::policy::{Rung, Trigger};
+use crate::policy::Trigger;
 use crate::step::Io;
 use crate::wire;
 use std::cmp::Reverse;
 use std::collections::{HashMap, HashSet};
+use std::rc::Rc;
 
 /// What the last quote of a checkpoint ends with.
 const QUOTE_END: &str = "\n</message>";
@@ -32,8 +34,8 @@ pub(super) struct Floor {
 }
 
 impl Floor {
-    fn of(state: &State, fixed: usize, mandatory: usize) -> Floor {
-        let total = state.corrected(fixed.saturating_add(mandatory));
+    fn of(view: &View, mandatory: usize) -> Floor {
+        let total = view.usage.corrected(view.usage.fixed.saturating_add(mandatory));
         // What the provider counts beside is as little to be compacted as the system prompt.
         Floor {
             fixed: total.saturating_sub(mandatory),
@@ -58,16 +60,17 @@ impl std::fmt::Display for Floor {
 /// The floor of a session: what is fixed, and of the context what each rung in turn leaves at the least. Whatever a model
 /// writes counts as nothing, because its length is not known before. `failed` says that no model wrote the summary that was
 /// asked for.
-pub(super) async fn floor(io: &Io, held: &SessionGuard, trigger: Trigger, failed: bool) -> Result<Floor> {
-    let settings = held.settings();
-    let fixed = held.state().fixed_tokens;
+pub(super) async fn floor(io: &Io, view: &View, trigger: Trigger, failed: bool) -> Result<Floor> {
     let mut least = Least { trigger, failed, proposal: None, ages: false, shortest: HashMap::new() };
-    for rung in rungs(&settings.rungs) {
-        (rung.least)(&held.state(), &mut least)?;
+    for rung in rungs(&view.settings.rungs) {
+        match rung.work {
+            RungWork::Moves(_, most) => least.replace(view, most(view)?),
+            RungWork::Steps { least: leaves, .. } => leaves(view, &mut least)?,
+        }
     }
-    let bare = least.bare(io, held).await?;
+    let bare = least.bare(io, view).await?;
     let Least { proposal, ages, .. } = least;
-    let left = left(&bare.state(), proposal.as_ref(), ages)?;
+    let left = left(&bare, proposal.as_ref(), ages)?;
     let (mandatory, stays) = match &proposal {
         Some(proposal) => {
             let unbound = proposal.unbound_tokens(io, &bare).await?;
@@ -75,16 +78,14 @@ pub(super) async fn floor(io: &Io, held: &SessionGuard, trigger: Trigger, failed
         }
         None => (left, Stays::default()),
     };
-    let state = bare.state();
-    let before = Floor::of(&state, fixed, mandatory).total;
+    let before = Floor::of(view, mandatory).total;
     // Only what does not fit comes to the last resort.
-    let fits = held.tokens() <= settings.hard_limit;
-    let frees = if fits { 0 } else { last::frees(&state, &|index| stays.holds(index))? };
-    Ok(Floor { before, stays, ..Floor::of(&state, fixed, mandatory.saturating_sub(frees)) })
+    let frees = if view.fits() { 0 } else { last::frees(&bare, &|index| stays.holds(index))? };
+    Ok(Floor { before, stays, ..Floor::of(view, mandatory.saturating_sub(frees)) })
 }
 
 /// Tokens of what stays of a context beside the text of a summary: `bare` is the context with shorter results.
-fn left(bare: &State, proposal: Option<&Proposal>, ages: bool) -> Result<usize> {
+fn left(bare: &View, proposal: Option<&Proposal>, ages: bool) -> Result<usize> {
     let part = proposal.map_or(0..0, |proposal| proposal.head..proposal.boundary);
     let stays = |item: &Item| match (proposal, item.origin.place()) {
         (None, _) => true,
@@ -108,13 +109,13 @@ fn left(bare: &State, proposal: Option<&Proposal>, ages: bool) -> Result<usize> 
 
 /// Tokens of a checkpoint that must stay: all of it, but for quotes that a new summary takes from it, and for its own text
 /// where it ages.
-fn of_checkpoint(state: &State, item: &Item, proposal: Option<&Proposal>, ages: bool) -> Result<usize> {
+fn of_checkpoint(view: &View, item: &Item, proposal: Option<&Proposal>, ages: bool) -> Result<usize> {
     let Origin::Summary { prose, made, quotes, .. } = &item.origin else { return Ok(item.size.tokens) };
     let keeps = |place: &Place| {
         proposal.is_none_or(|proposal| {
             place.index >= proposal.quotes_from
                 || proposal.in_force.contains(&place.index)
-                || state.is_pinned(place.index)
+                || view.is_pinned(place.index)
         })
     };
     let all = quotes.iter().all(keeps);
@@ -122,11 +123,11 @@ fn of_checkpoint(state: &State, item: &Item, proposal: Option<&Proposal>, ages: 
         return Ok(item.size.tokens);
     }
     let value = wire::parse(0, &item.body)?;
-    let text = state.format().wire().read(0, &value)?.text();
+    let text = view.format.wire().read(0, &value)?.text();
     let front = made.as_ref().map_or(0, |made| made.front);
     let behind = text.get(prose + front..).unwrap_or_default();
     let end = behind.rfind(QUOTE_END).unwrap_or_default();
-    let estimator = state.settings.estimator;
+    let estimator = view.settings.estimator;
     let own = estimator.text(text.get(..*prose).unwrap_or_default());
     let quoted = estimator.text(behind.get(..end).unwrap_or_default());
     Ok(usize::from(!ages) * own + usize::from(all) * quoted)
@@ -148,12 +149,12 @@ pub(super) struct Least {
 
 impl Least {
     /// The same where these moves are made, too.
-    pub(super) fn replace(&mut self, state: &State, moves: Vec<Move>) {
+    pub(super) fn replace(&mut self, view: &View, moves: Vec<Move>) {
         for Move { at, item, blobs } in moves {
             for blob in blobs {
                 let key = (at, blob.blob.offload.nth, blob.blob.offload.how == Placeholder::Input);
-                let tokens = state.settings.estimator.text(&blob.text);
-                if tokens >= state.settings.estimator.text(&blob.blob.text)
+                let tokens = view.settings.estimator.text(&blob.text);
+                if tokens >= view.settings.estimator.text(&blob.blob.text)
                     || self.shortest.get(&key).is_some_and(|(least, _)| *least <= tokens)
                 {
                     continue;
@@ -163,24 +164,16 @@ impl Least {
         }
     }
 
-    /// A copy of a session in which each result and input is as short as that.
-    async fn bare(&mut self, io: &Io, held: &SessionGuard) -> Result<SessionGuard> {
-        let copy = SessionGuard::copy_of(&held.state());
-        let mut moves: HashMap<usize, Move> = HashMap::new();
+    /// The same session with each result and input as short as that.
+    async fn bare(&mut self, io: &Io, view: &View) -> Result<View> {
         let each = self.shortest.drain().map(|((_, nth, is_input), (_, planned))| ((nth, is_input), planned));
-        for (_, planned) in
-            order::by_key(each.collect(), |((nth, is_input), _)| ((*nth as u64) << 1) | u64::from(*is_input))
-        {
-            match moves.get_mut(&planned.at) {
-                Some(one) => one.blobs.extend(planned.blobs),
-                None => {
-                    moves.insert(planned.at, planned);
-                }
-            }
-        }
-        let moves = order::by_key(moves.into_values().collect(), |planned| planned.at as u64);
-        replace::run(&io.unheard(), &copy, Rung::Offload, moves, (self.trigger, None)).await?;
-        Ok(copy)
+        let each =
+            order::by_key(each.collect(), |((nth, is_input), _)| ((*nth as u64) << 1) | u64::from(*is_input));
+        let moves = replace::joined(each.into_iter().map(|(_, planned)| planned).collect());
+        let (splices, ..) = replace::replaced(io, view, &moves).await?;
+        let mut bare = view.clone();
+        Rc::make_mut(&mut bare.context).apply(&splices);
+        Ok(bare)
     }
 }
 
@@ -204,9 +197,9 @@ impl Stays {
 }
 
 /// Says of a context that does not fit that this is no success.
-pub(crate) async fn settle(io: &Io, held: &SessionGuard, result: &mut CompactionResult) -> Result<()> {
+pub(crate) async fn settle(io: &Io, view: &View, result: &mut CompactionResult) -> Result<()> {
     if !result.fits {
-        result.fail(overflow(io, held, result.trigger, result.error.as_ref()).await?);
+        result.fail(overflow(io, view, result.trigger, result.error.as_ref()).await?);
     }
     Ok(())
 }
@@ -214,24 +207,24 @@ pub(crate) async fn settle(io: &Io, held: &SessionGuard, result: &mut Compaction
 /// The error for a context that does not fit; `failed` is why the last summary was none.
 pub(super) async fn overflow(
     io: &Io,
-    held: &SessionGuard,
+    view: &View,
     trigger: Trigger,
     failed: Option<&Error>,
 ) -> Result<Error> {
-    let (tokens, limit) = (held.tokens(), held.settings().hard_limit);
-    let least = floor(io, held, trigger, failed.is_some()).await?;
+    let (tokens, limit) = (view.usage.tokens, view.settings.hard_limit);
+    let least = floor(io, view, trigger, failed.is_some()).await?;
     // What `S5.1` says about the append that did not fit; the message is in the transcript all the same.
-    let refused = if held.settings().preset.checkpoints {
+    let refused = if view.settings.preset.checkpoints {
         format!("Cannot add message: would exceed limit ({tokens} > {limit}): ")
     } else {
         String::new()
     };
     let size = format!("{tokens} tokens do not fit {limit} (the context window less the answer)");
-    let largest = held.context().items().iter().filter_map(Largest::of).max();
+    let largest = view.items().iter().filter_map(Largest::of).max();
     let named = largest.map_or_else(String::new, |Largest { tokens, index }| {
         format!("; the largest message is {} with {tokens} tokens", index.0)
     });
-    let pinned = match held.state().row.pinned_tokens {
+    let pinned = match view.pinned_tokens {
         0 => String::new(),
         pinned => format!("pin less ({pinned} tokens are), "),
     };
@@ -240,7 +233,7 @@ pub(super) async fn overflow(
     let unwritten = failed.filter(|error| matches!(error.code, Code::SummaryFailed | Code::Timeout));
     let message = match (unwritten, failed) {
         (Some(error), _) => {
-            let with_one = floor(io, held, trigger, false).await?;
+            let with_one = floor(io, view, trigger, false).await?;
             let advice = if with_one.total > limit { advice.as_str() } else { "" };
             format!("the summary failed ({error}); {refused}without one {size}: {least}{named}{advice}")
         }

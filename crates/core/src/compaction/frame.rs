@@ -7,103 +7,321 @@ use super::redaction::without_secrets;
 use super::replace::ends;
 use crate::clock::iso8601;
 use crate::context::{
-    CoveredRange, Item, MessageSource, Offload, Origin, PinProposal, Place, Placeholder, SummaryMeta,
+    CoveredRange, Item, MessageSource, Offload, Origin, PinProposal, Place, Placeholder, Size, SummaryMeta,
 };
 use crate::error::{Code, Error, Result};
 use crate::keys::ids;
-use crate::log::{SessionGuard, State, carried, logged, measure};
+use crate::log::{LogReader, References, State, View, carried, measure};
 use crate::message::{Message, Part, Role};
 use crate::policy::PinProposals;
 use crate::redact::Erasure;
 use crate::step::{Effect, Io, LogLevel, Notice};
 use crate::summary;
-use crate::wire::{self, Author, ERASED, Repaired};
+use crate::wire::{self, Author, ERASED, Format, Repaired};
 use std::collections::HashSet;
 use std::rc::Rc;
 
-/// What takes the place of the messages: those of them that stay, the message that holds the summary, and what must
-/// stand around them. What is new must be smaller than what it replaces, by the counter that decides (`S5.16`).
-/// `started` is when the summary was begun.
-pub(super) async fn candidate(
-    io: &Io,
-    held: &SessionGuard,
-    proposal: &Proposal,
-    text: &str,
-    files: &str,
-    started: u64,
-) -> Result<Vec<Item>> {
-    let settings = held.settings();
-    let checkpoint: Rc<str> = {
-        let state = held.state();
-        let generation = state.row.generation.to_le_bytes();
-        let id = ids::id(&[b"checkpoint", state.row.secret.as_bytes(), &generation, text.as_bytes()]);
-        Rc::from(format!("cp_{id}"))
-    };
-    let made = SummaryMeta {
-        level: proposal.level,
-        number: held.state().row.compressions,
-        created_at: started,
-        original_tokens: proposal.replaced_tokens,
-        counted_tokens: proposal.counted_tokens,
-        model: settings.summariser_model().map(str::to_string),
-        proposed: carried(&proposal.unanswered, &settings, proposal.replaced_tokens),
-        rules: rules(proposal.compress.iter()),
-        waiting: waiting(proposal),
-        ..SummaryMeta::default()
-    };
-    let frame = Frame {
-        checkpoint: Rc::clone(&checkpoint),
-        author: proposal.author,
-        text,
-        covers: proposal.covers(),
-        quotes: proposal.quotes.clone(),
-        files,
-        made,
-    };
-    let mut written = vec![frame.item(io, held).await?];
-    if proposal.acknowledge {
-        written.push(acknowledgement(io, held, &format!("{checkpoint}_ack")).await?);
+/// Makes the messages of summaries for a context as it is.
+pub(crate) struct Framer<'io> {
+    io: &'io Io,
+    pub(super) view: View,
+    log: LogReader,
+}
+
+impl<'io> Framer<'io> {
+    /// For the context of a session.
+    pub(crate) fn of(io: &'io Io, state: &State) -> Self {
+        Framer { io, view: state.view(), log: LogReader::of(state) }
     }
-    let keeps = |place: &Place, of_system: bool| {
-        (!of_system && place.index >= proposal.quotes_from)
-            || proposal.in_force.contains(&place.index)
-            || held.state().is_pinned(place.index)
-    };
-    let mut stay = Vec::with_capacity(proposal.stay.len() + 1);
-    for item in &proposal.stay {
-        stay.push(requoted(io, held, item, keeps).await?);
+
+    /// What takes the place of the messages: those of them that stay, the message that holds the summary, and what must
+    /// stand around them. What is new must be smaller than what it replaces, by the counter that decides (`S5.16`).
+    /// `started` is when the summary was begun.
+    pub(super) async fn candidate(
+        &self,
+        proposal: &Proposal,
+        text: &str,
+        files: &str,
+        started: u64,
+    ) -> Result<Vec<Item>> {
+        let View { settings, references, .. } = &self.view;
+        let generation = self.view.generation.to_le_bytes();
+        let id = ids::id(&[b"checkpoint", references.secret.as_bytes(), &generation, text.as_bytes()]);
+        let checkpoint: Rc<str> = Rc::from(format!("cp_{id}"));
+        let made = SummaryMeta {
+            level: proposal.level,
+            number: self.view.compressions,
+            created_at: started,
+            original_tokens: proposal.replaced_tokens,
+            counted_tokens: proposal.counted_tokens,
+            model: settings.summariser_model().map(str::to_string),
+            proposed: carried(&proposal.unanswered, settings, proposal.replaced_tokens),
+            rules: rules(proposal.compress.iter()),
+            waiting: waiting(proposal),
+            ..SummaryMeta::default()
+        };
+        let frame = Frame {
+            checkpoint: Rc::clone(&checkpoint),
+            author: proposal.author,
+            text,
+            covers: proposal.covers(),
+            quotes: proposal.quotes.clone(),
+            files,
+            made,
+        };
+        let mut written = vec![self.item(frame).await?];
+        if proposal.acknowledge {
+            written.push(self.acknowledgement(&format!("{checkpoint}_ack")).await?);
+        }
+        let keeps = |place: &Place, of_system: bool| {
+            (!of_system && place.index >= proposal.quotes_from)
+                || proposal.in_force.contains(&place.index)
+                || self.view.is_pinned(place.index)
+        };
+        let mut stay = Vec::with_capacity(proposal.stay.len() + 1);
+        for item in &proposal.stay {
+            stay.push(self.requoted(item, keeps).await?);
+        }
+        let stayed = tokens_of(&stay);
+        // An earlier checkpoint, which is the user's message too, may stand right before.
+        if stay.last().is_some_and(|item| matches!(item.origin, Origin::Summary { .. })) {
+            stay.push(self.acknowledgement(&format!("{checkpoint}_before")).await?);
+        }
+        let mut items = [stay, written].concat();
+        if let Some(body) = opening(self.view.format, proposal, &items)? {
+            let size = self.measure(&body).await?;
+            items.insert(0, Item { body, size, origin: Origin::Acknowledgement });
+        }
+        let tokens = tokens_of(&items).saturating_sub(stayed);
+        if tokens >= proposal.replaced_tokens {
+            return Err(Error::new(
+                Code::SummaryRejected,
+                format!(
+                    "The summary ({tokens} tokens with its frame) was not smaller than the conversation that it replaces ({} tokens). Write a much shorter one.",
+                    proposal.replaced_tokens
+                ),
+            ));
+        }
+        Ok(items)
     }
-    let stayed = tokens_of(&stay);
-    // An earlier checkpoint, which is the user's message too, may stand right before.
-    if stay.last().is_some_and(|item| matches!(item.origin, Origin::Summary { .. })) {
-        stay.push(acknowledgement(io, held, &format!("{checkpoint}_before")).await?);
+
+    /// The message.
+    pub(super) async fn item(&self, frame: Frame<'_>) -> Result<Item> {
+        let time = iso8601(frame.made.created_at);
+        let places = [("id", frame.checkpoint.as_ref()), ("time", time.as_str())];
+        let header = summary::fill(self.view.settings.preset.summary_marker, &places);
+        let mut text = format!("{header}{}", frame.text);
+        let Quoted { text: quoted, missing } = self.quoted(&frame.quotes).await?;
+        let mut quotes = frame.quotes;
+        for (place, error) in missing {
+            let reference = ids::message_reference(&self.view.references.secret, place.index);
+            tell(self.io, format!("message {} cannot be quoted behind the summary: {error}", place.index));
+            text += &format!("\n\n[Content unavailable: {reference}]");
+            quotes.retain(|quote| *quote != place);
+        }
+        let prose = text.len();
+        let beside = format!("{}{}", frame.text, frame.files);
+        text += &self.front(&frame.made, &quotes, &quoted, &beside);
+        let front = text.len() - prose;
+        text += &quoted;
+        text += frame.files;
+        let mut item = self.message(frame.author, &text, &frame.checkpoint).await?;
+        // Where the notice is all that follows its text, both are counted at once.
+        let own = text.get(..prose).filter(|own| own.len() + summary::NOTICE.len() < text.len());
+        let alone = match own {
+            Some(own) => self.message(frame.author, own, &frame.checkpoint).await?,
+            None => item.clone(),
+        };
+        let (tokens, text_tokens) = (item.size.tokens, alone.size.tokens);
+        let made = SummaryMeta { tokens, text_tokens, header: header.len(), front, ..frame.made };
+        item.origin = Origin::Summary {
+            checkpoint: frame.checkpoint,
+            covers: frame.covers,
+            quotes,
+            prose,
+            made: Some(Rc::new(made)),
+        };
+        Ok(item)
     }
-    let mut items = [stay, written].concat();
-    if let Some(body) = opening(held, proposal, &items)? {
-        let size = measure(io, &settings, held.format(), MessageSource::Ours, &body).await?;
-        items.insert(0, Item { body, size, origin: Origin::Acknowledgement });
+
+    /// An earlier checkpoint that quotes only what `keeps` says: the user's newest messages move on (`S5.6`). What was rejected
+    /// leaves it.
+    async fn requoted(&self, item: &Item, keeps: impl Fn(&Place, bool) -> bool) -> Result<Item> {
+        let quotes = item.origin.quotes();
+        let of_system = match quotes {
+            [] => HashSet::new(),
+            _ => indices_of_system(&behind(self.view.format, item)?),
+        };
+        let is_kept = |place: &Place| keeps(place, of_system.contains(&place.index));
+        let kept: Vec<Place> = quotes.iter().copied().filter(is_kept).collect();
+        let is_rejected = match &item.origin {
+            Origin::Summary { made: Some(made), .. } => {
+                made.proposed.iter().any(|open| self.view.is_rejected(open.index))
+            }
+            _ => false,
+        };
+        if kept.len() == quotes.len() && !is_rejected {
+            Ok(item.clone())
+        } else {
+            self.with_quotes(item, kept).await
+        }
     }
-    let tokens = tokens_of(&items).saturating_sub(stayed);
-    if tokens >= proposal.replaced_tokens {
-        return Err(Error::new(
-            Code::SummaryRejected,
-            format!(
-                "The summary ({tokens} tokens with its frame) was not smaller than the conversation that it replaces ({} tokens). Write a much shorter one.",
-                proposal.replaced_tokens
-            ),
-        ));
+
+    /// A summary that quotes one more of the messages that it stands for.
+    pub(crate) async fn quoting(&self, item: &Item, place: Place) -> Result<Item> {
+        let mut all = item.origin.quotes().to_vec();
+        all.insert(all.partition_point(|other| other.index < place.index), place);
+        self.with_quotes(item, all).await
     }
-    Ok(items)
+
+    /// The message of a summary with other quotes.
+    async fn with_quotes(&self, item: &Item, kept: Vec<Place>) -> Result<Item> {
+        let Origin::Summary { checkpoint, covers, quotes, prose, made } = &item.origin else {
+            return Ok(item.clone());
+        };
+        let text = text_in(self.view.format, item)?;
+        let (head, tail) = text.split_at_checked(*prose).unwrap_or((&text, ""));
+        let before = self.quoted(quotes).await?.text;
+        let of_before = made.as_deref().cloned().unwrap_or_default();
+        // An earlier release had other words before the quotes.
+        let files = match tail.split_once(before.as_str()) {
+            Some((_, files)) if !before.is_empty() => files,
+            _ => tail.get(of_before.front..).unwrap_or(tail),
+        };
+        let mut now = self.quoted(&kept).await?;
+        if let Some((_, error)) = now.missing.pop() {
+            return Err(error);
+        }
+        let mut of_now = of_before;
+        of_now.proposed.retain(|open| !self.view.is_rejected(open.index));
+        let front = self.front(&of_now, &kept, &now.text, &format!("{head}{files}"));
+        let body = format!("{head}{front}{}{files}", now.text);
+        let mut new = self.message(author_of(item), &body, checkpoint).await?;
+        let made = Some(Rc::new(SummaryMeta { tokens: new.size.tokens, front: front.len(), ..of_now }));
+        let (checkpoint, covers) = (Rc::clone(checkpoint), covers.clone());
+        new.origin = Origin::Summary { checkpoint, covers, quotes: kept, prose: *prose, made };
+        Ok(new)
+    }
+
+    /// What stands between a summary and the quotes, whose text is `quoted`: that it is a record, what the user laid down and
+    /// neither the quotes nor `beside` say, and what came of what is quoted.
+    fn front(&self, made: &SummaryMeta, quotes: &[Place], quoted: &str, beside: &str) -> String {
+        let mut sentences: Vec<String> = Vec::new();
+        if self.view.settings.pin_proposals == PinProposals::Keep {
+            let is_quoted = |index: usize| quotes.iter().any(|place| place.index == index);
+            let open = made.proposed.iter().filter(|open| !is_quoted(open.index));
+            for sentence in made.rules.iter().chain(open.flat_map(|open| &open.constraints)) {
+                let sentence = without_secrets(&self.view, sentence.clone());
+                if !beside.contains(&sentence) && !sentences.contains(&sentence) {
+                    sentences.push(sentence);
+                }
+            }
+        }
+        format!("{}{}{}", summary::NOTICE, summary::rules(&sentences), heading(quotes, quoted, made))
+    }
+
+    /// The message that keeps the roles alternating.
+    async fn acknowledgement(&self, id: &str) -> Result<Item> {
+        let text = self.view.settings.preset.acknowledgement;
+        self.message(Author::Assistant, text, id).await
+    }
+
+    /// From the log; what is damaged there, from the summary of the context that quotes it already.
+    async fn quoted(&self, places: &[Place]) -> Result<Quoted> {
+        let (mut quotes, mut missing) = (Vec::with_capacity(places.len()), Vec::new());
+        for place in places {
+            match self.log.body(self.io, *place).await {
+                Ok(body) => {
+                    let value = wire::parse(place.index, &body)?;
+                    let mut message = self.view.format.wire().read(place.index, &value)?;
+                    let of = self.offloads_of(place);
+                    self.shorten(&of, &mut message);
+                    quotes.push(summary::quote(place.index, &message, &self.stand_ins(place, &of)));
+                }
+                Err(error) if error.code == Code::StoreCorrupt => match self.standing(place)? {
+                    Some(quote) => quotes.push(quote),
+                    None => missing.push((*place, error)),
+                },
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(Quoted { text: summary::quotes(&quotes), missing })
+    }
+
+    /// Puts previews in the place of texts that are too large for the context.
+    fn shorten(&self, of: &[Offload], message: &mut Message<'_>) {
+        let texts = message.parts.iter_mut().filter_map(|part| match part {
+            Part::Text(text) => Some(text),
+            _ => None,
+        });
+        for (nth, text) in texts.enumerate() {
+            if let Some(offload) =
+                of.iter().find(|offload| offload.how == Placeholder::Text && offload.nth == nth)
+            {
+                *text = ends(&self.view, &offload.reference, text, SHORT).into();
+            }
+        }
+    }
+
+    /// The offloads of a message, wherever in the context it is.
+    fn offloads_of(&self, place: &Place) -> Vec<Offload> {
+        let mut found = Vec::new();
+        for item in self.view.items() {
+            if item.origin.place().as_ref() == Some(place) {
+                found.extend_from_slice(item.origin.offloads());
+            }
+            if let Origin::Summary { covers, .. } = &item.origin {
+                let offloads = covers.iter().flat_map(|cover| &cover.offloads);
+                let own = offloads.filter(|(index, _)| *index == place.index);
+                found.extend(own.map(|(_, offload)| offload.clone()));
+            }
+        }
+        found
+    }
+
+    /// What stands for the results of a message that left the context before it did, by their numbers in it: it is quoted for
+    /// what the user said. Who pinned it wants all of it.
+    fn stand_ins(&self, place: &Place, of: &[Offload]) -> Vec<(usize, String)> {
+        if self.view.is_pinned(place.index) {
+            return Vec::new();
+        }
+        let stands = |offload: &Offload| match self.view.references.recalls {
+            true => offload::reference(&offload.reference),
+            false => "[This result was too large, and is left out]".into(),
+        };
+        of.iter()
+            .filter(|offload| offload.is_result())
+            .map(|offload| (offload.nth, stands(offload)))
+            .collect()
+    }
+
+    /// A message as a summary of the context quotes it.
+    fn standing(&self, place: &Place) -> Result<Option<String>> {
+        let Some(item) = self.view.items().iter().find(|item| item.origin.quotes().contains(place)) else {
+            return Ok(None);
+        };
+        Ok(summary::find_quote(&behind(self.view.format, item)?, place.index))
+    }
+
+    async fn message(&self, author: Author, text: &str, id: &str) -> Result<Item> {
+        let like = self.view.items().last().map(|item| wire::parse(0, &item.body)).transpose()?;
+        let body = Rc::from(self.view.format.wire().text_message(author, text, id, like.as_ref()));
+        Ok(Item { size: self.measure(&body).await?, body, origin: Origin::Acknowledgement })
+    }
+
+    async fn measure(&self, body: &Rc<str>) -> Result<Size> {
+        measure(self.io, &self.view.settings, self.view.format, MessageSource::Ours, body).await
+    }
 }
 
 /// The message that the format wants in front of `items` where they begin the conversation with one that stays, such
 /// as the provider's own compaction.
-fn opening(held: &SessionGuard, proposal: &Proposal, items: &[Item]) -> Result<Option<Rc<str>>> {
+fn opening(format: Format, proposal: &Proposal, items: &[Item]) -> Result<Option<Rc<str>>> {
     if proposal.head > 0 || proposal.stay.is_empty() {
         return Ok(None);
     }
     let values = items.iter().map(|item| wire::parse(0, &item.body)).collect::<Result<Vec<_>>>()?;
-    let (repaired, _) = held.format().wire().repair(&values);
+    let (repaired, _) = format.wire().repair(&values);
     Ok(match repaired.as_slice() {
         [
             Repaired::Replace { index: 0, json },
@@ -132,128 +350,23 @@ pub(super) struct Frame<'a> {
     pub(super) made: SummaryMeta,
 }
 
-impl Frame<'_> {
-    /// The message.
-    pub(super) async fn item(self, io: &Io, held: &SessionGuard) -> Result<Item> {
-        let time = iso8601(self.made.created_at);
-        let places = [("id", self.checkpoint.as_ref()), ("time", time.as_str())];
-        let header = summary::fill(held.settings().preset.summary_marker, &places);
-        let mut text = format!("{header}{}", self.text);
-        let Quoted { text: quoted, missing } = Quoted::of(io, held, &self.quotes).await?;
-        let mut quotes = self.quotes;
-        for (place, error) in missing {
-            let reference = ids::message_reference(&held.state().row.secret, place.index);
-            tell(io, format!("message {} cannot be quoted behind the summary: {error}", place.index));
-            text += &format!("\n\n[Content unavailable: {reference}]");
-            quotes.retain(|quote| *quote != place);
-        }
-        let prose = text.len();
-        let beside = format!("{}{}", self.text, self.files);
-        text += &front(held, &self.made, &quotes, &quoted, &beside);
-        let front = text.len() - prose;
-        text += &quoted;
-        text += self.files;
-        let mut item =
-            message(io, held, self.author, &text, &self.checkpoint, Origin::Acknowledgement).await?;
-        // Where the notice is all that follows its text, both are counted at once.
-        let own = text.get(..prose).filter(|own| own.len() + summary::NOTICE.len() < text.len());
-        let alone = match own {
-            Some(own) => {
-                message(io, held, self.author, own, &self.checkpoint, Origin::Acknowledgement).await?
-            }
-            None => item.clone(),
-        };
-        let (tokens, text_tokens) = (item.size.tokens, alone.size.tokens);
-        let made = SummaryMeta { tokens, text_tokens, header: header.len(), front, ..self.made };
-        item.origin = Origin::Summary {
-            checkpoint: self.checkpoint,
-            covers: self.covers,
-            quotes,
-            prose,
-            made: Some(Rc::new(made)),
-        };
-        Ok(item)
-    }
-}
-
 /// The text of a summary in the message that holds it, without the quotes and the files; `bare` is without its mark.
-pub(super) fn text_of(held: &SessionGuard, item: &Item, bare: bool) -> Result<String> {
-    let value = wire::parse(0, &item.body)?;
-    let text = held.format().wire().read(0, &value)?.text();
+pub(super) fn text_of(format: Format, item: &Item, bare: bool) -> Result<String> {
+    let text = text_in(format, item)?;
     let Origin::Summary { prose, made, .. } = &item.origin else { return Ok(text) };
     let header = made.as_ref().filter(|_| bare).map_or(0, |made| made.header);
     let end = if *prose > 0 { *prose } else { text.len() };
     Ok(text.get(header..end).unwrap_or(&text).to_string())
 }
 
-/// An earlier checkpoint that quotes only what `keeps` says: the user's newest messages move on (`S5.6`). What was rejected
-/// leaves it.
-async fn requoted(
-    io: &Io,
-    held: &SessionGuard,
-    item: &Item,
-    keeps: impl Fn(&Place, bool) -> bool,
-) -> Result<Item> {
-    let quotes = item.origin.quotes();
-    let of_system = match quotes {
-        [] => HashSet::new(),
-        _ => indices_of_system(&behind(held, item)?),
-    };
-    let is_kept = |place: &Place| keeps(place, of_system.contains(&place.index));
-    let kept: Vec<Place> = quotes.iter().copied().filter(is_kept).collect();
-    let is_rejected = match &item.origin {
-        Origin::Summary { made: Some(made), .. } => {
-            made.proposed.iter().any(|open| held.state().is_rejected(open.index))
-        }
-        _ => false,
-    };
-    if kept.len() == quotes.len() && !is_rejected {
-        Ok(item.clone())
-    } else {
-        with_quotes(io, held, item, kept).await
-    }
-}
-
-/// A summary that quotes one more of the messages that it stands for.
-pub(crate) async fn quoting(io: &Io, held: &SessionGuard, item: &Item, place: Place) -> Result<Item> {
-    let mut all = item.origin.quotes().to_vec();
-    all.insert(all.partition_point(|other| other.index < place.index), place);
-    with_quotes(io, held, item, all).await
-}
-
-/// The message of a summary with other quotes.
-async fn with_quotes(io: &Io, held: &SessionGuard, item: &Item, kept: Vec<Place>) -> Result<Item> {
-    let Origin::Summary { checkpoint, covers, quotes, prose, made } = &item.origin else {
-        return Ok(item.clone());
-    };
-    let value: Rc<str> = Rc::clone(&item.body);
-    let text = held.format().wire().read(0, &wire::parse(0, &value)?)?.text();
-    let (head, tail) = text.split_at_checked(*prose).unwrap_or((&text, ""));
-    let before = Quoted::of(io, held, quotes).await?.text;
-    let of_before = made.as_deref().cloned().unwrap_or_default();
-    // An earlier release had other words before the quotes.
-    let files = match tail.split_once(before.as_str()) {
-        Some((_, files)) if !before.is_empty() => files,
-        _ => tail.get(of_before.front..).unwrap_or(tail),
-    };
-    let mut now = Quoted::of(io, held, &kept).await?;
-    if let Some((_, error)) = now.missing.pop() {
-        return Err(error);
-    }
-    let mut of_now = of_before;
-    of_now.proposed.retain(|open| !held.state().is_rejected(open.index));
-    let front = front(held, &of_now, &kept, &now.text, &format!("{head}{files}"));
-    let body = format!("{head}{front}{}{files}", now.text);
-    let mut new = message(io, held, author_of(item), &body, checkpoint, Origin::Acknowledgement).await?;
-    let made = Some(Rc::new(SummaryMeta { tokens: new.size.tokens, front: front.len(), ..of_now }));
-    let (checkpoint, covers) = (Rc::clone(checkpoint), covers.clone());
-    new.origin = Origin::Summary { checkpoint, covers, quotes: kept, prose: *prose, made };
-    Ok(new)
+/// All text of a message.
+fn text_in(format: Format, item: &Item) -> Result<String> {
+    Ok(format.wire().read(0, &wire::parse(0, &item.body)?)?.text())
 }
 
 /// A summary without what `erasure` takes out: sentences with something that only the message says, and its quote.
 pub(crate) fn erased(
-    held: &SessionGuard,
+    format: Format,
     origin: Origin,
     body: Rc<str>,
     erasure: &Erasure,
@@ -261,7 +374,7 @@ pub(crate) fn erased(
     let Origin::Summary { checkpoint, covers, quotes, prose, made } = origin else {
         return Ok((origin, body));
     };
-    let wire = held.format().wire();
+    let wire = format.wire();
     let like = wire::parse(0, &body)?;
     let read = wire.read(0, &like)?;
     let (role, text) = (read.role, read.text());
@@ -303,23 +416,6 @@ pub(crate) fn erased(
     Ok((Origin::Summary { checkpoint, covers, quotes, prose, made }, body))
 }
 
-/// What stands between a summary and the quotes, whose text is `quoted`: that it is a record, what the user laid down and
-/// neither the quotes nor `beside` say, and what came of what is quoted.
-fn front(held: &SessionGuard, made: &SummaryMeta, quotes: &[Place], quoted: &str, beside: &str) -> String {
-    let mut sentences: Vec<String> = Vec::new();
-    if held.settings().pin_proposals == PinProposals::Keep {
-        let is_quoted = |index: usize| quotes.iter().any(|place| place.index == index);
-        let open = made.proposed.iter().filter(|open| !is_quoted(open.index));
-        for sentence in made.rules.iter().chain(open.flat_map(|open| &open.constraints)) {
-            let sentence = without_secrets(held, sentence.clone());
-            if !beside.contains(&sentence) && !sentences.contains(&sentence) {
-                sentences.push(sentence);
-            }
-        }
-    }
-    format!("{}{}{}", summary::NOTICE, summary::rules(&sentences), heading(quotes, quoted, made))
-}
-
 /// What holds on of sessions that these come from.
 pub(super) fn rules<'i>(items: impl Iterator<Item = &'i Item>) -> Vec<String> {
     let made = items.filter_map(|item| match &item.origin {
@@ -335,9 +431,8 @@ fn indices_of_system(quotes: &str) -> HashSet<usize> {
 }
 
 /// What stands behind the text of a summary.
-fn behind(held: &SessionGuard, item: &Item) -> Result<String> {
-    let value = wire::parse(0, &item.body)?;
-    let text = held.format().wire().read(0, &value)?.text();
+fn behind(format: Format, item: &Item) -> Result<String> {
+    let text = text_in(format, item)?;
     let Origin::Summary { prose, .. } = &item.origin else { return Ok(String::new()) };
     Ok(text.get(*prose..).unwrap_or("").to_string())
 }
@@ -365,21 +460,15 @@ fn waiting(proposal: &Proposal) -> Vec<usize> {
 }
 
 /// True for references of what `covers` holds, and for those of messages that this session has.
-pub(super) fn knows(state: &State, covers: &[CoveredRange], reference: &str) -> bool {
+pub(super) fn knows(references: &References, covers: &[CoveredRange], reference: &str) -> bool {
     let mut offloads = covers.iter().flat_map(|cover| &cover.offloads);
     offloads.any(|(_, offload)| offload.reference == reference)
-        || ids::message_index(&state.row.secret, reference).is_some()
+        || ids::message_index(&references.secret, reference).is_some()
 }
 
 /// Whose message a summary is.
 pub(super) fn author_of(item: &Item) -> Author {
     if item.size.role == Role::Assistant { Author::Assistant } else { Author::User }
-}
-
-/// The message that keeps the roles alternating.
-async fn acknowledgement(io: &Io, held: &SessionGuard, id: &str) -> Result<Item> {
-    let text = held.settings().preset.acknowledgement;
-    message(io, held, Author::Assistant, text, id, Origin::Acknowledgement).await
 }
 
 /// Messages word for word, as the app handed them over.
@@ -389,109 +478,12 @@ struct Quoted {
     missing: Vec<(Place, Error)>,
 }
 
-impl Quoted {
-    /// From the log; what is damaged there, from the summary of the context that quotes it already.
-    async fn of(io: &Io, held: &SessionGuard, places: &[Place]) -> Result<Quoted> {
-        let (mut quotes, mut missing) = (Vec::with_capacity(places.len()), Vec::new());
-        for place in places {
-            match logged(io, held, *place).await {
-                Ok(body) => {
-                    let value = wire::parse(place.index, &body)?;
-                    let mut message = held.format().wire().read(place.index, &value)?;
-                    shorten(held, place, &mut message);
-                    quotes.push(summary::quote(place.index, &message, &stand_ins(held, place)));
-                }
-                Err(error) if error.code == Code::StoreCorrupt => match standing(held, place)? {
-                    Some(quote) => quotes.push(quote),
-                    None => missing.push((*place, error)),
-                },
-                Err(error) => return Err(error),
-            }
-        }
-        Ok(Quoted { text: summary::quotes(&quotes), missing })
-    }
-}
-
 /// Tokens of a text in a quote that was too large for the context.
 const SHORT: usize = 100;
-
-/// Puts previews in the place of texts that are too large for the context.
-fn shorten(held: &SessionGuard, place: &Place, message: &mut Message<'_>) {
-    let state = held.state();
-    let of = offloads_of(&state, place);
-    let texts = message.parts.iter_mut().filter_map(|part| match part {
-        Part::Text(text) => Some(text),
-        _ => None,
-    });
-    for (nth, text) in texts.enumerate() {
-        if let Some(offload) =
-            of.iter().find(|offload| offload.how == Placeholder::Text && offload.nth == nth)
-        {
-            *text = ends(&state, &offload.reference, text, SHORT).into();
-        }
-    }
-}
-
-/// The offloads of a message, wherever in the context it is.
-fn offloads_of(state: &State, place: &Place) -> Vec<Offload> {
-    let mut found = Vec::new();
-    for item in state.context.items() {
-        if item.origin.place().as_ref() == Some(place) {
-            found.extend_from_slice(item.origin.offloads());
-        }
-        if let Origin::Summary { covers, .. } = &item.origin {
-            let offloads = covers.iter().flat_map(|cover| &cover.offloads);
-            let own = offloads.filter(|(index, _)| *index == place.index);
-            found.extend(own.map(|(_, offload)| offload.clone()));
-        }
-    }
-    found
-}
-
-/// What stands for the results of a message that left the context before it did, by their numbers in it: it is quoted for
-/// what the user said. Who pinned it wants all of it.
-fn stand_ins(held: &SessionGuard, place: &Place) -> Vec<(usize, String)> {
-    if held.state().is_pinned(place.index) {
-        return Vec::new();
-    }
-    let state = held.state();
-    let stands = |offload: &Offload| match state.recalls {
-        true => offload::reference(&offload.reference),
-        false => "[This result was too large, and is left out]".into(),
-    };
-    let of = offloads_of(&state, place);
-    of.iter().filter(|offload| offload.is_result()).map(|offload| (offload.nth, stands(offload))).collect()
-}
-
-/// A message as a summary of the context quotes it.
-fn standing(held: &SessionGuard, place: &Place) -> Result<Option<String>> {
-    let context = held.context();
-    let Some(item) = context.items().iter().find(|item| item.origin.quotes().contains(place)) else {
-        return Ok(None);
-    };
-    Ok(summary::find_quote(&behind(held, item)?, place.index))
-}
 
 fn tell(io: &Io, message: String) {
     io.log(LogLevel::Warn, message.clone());
     io.tell(Effect::Notify(Notice::Warning { code: Code::StoreCorrupt, message }));
-}
-
-async fn message(
-    io: &Io,
-    held: &SessionGuard,
-    author: Author,
-    text: &str,
-    id: &str,
-    origin: Origin,
-) -> Result<Item> {
-    let body: Rc<str> = {
-        let context = held.context();
-        let like = context.items().last().map(|item| wire::parse(0, &item.body)).transpose()?;
-        Rc::from(held.format().wire().text_message(author, text, id, like.as_ref()))
-    };
-    let size = measure(io, &held.settings(), held.format(), MessageSource::Ours, &body).await?;
-    Ok(Item { body, size, origin })
 }
 
 /// Tokens of messages.

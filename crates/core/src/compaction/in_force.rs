@@ -2,7 +2,7 @@
 //! an older one, and the newest of each kind stands word for word behind a summary.
 
 use crate::context::{Item, Origin};
-use crate::log::State;
+use crate::log::View;
 use crate::message::{Message, Role};
 use crate::order;
 use crate::summary;
@@ -32,7 +32,7 @@ struct InstructionInForce {
 
 impl InForce {
     /// Of a context whose messages behind the leading ones are `history`, and stay from item `boundary` on.
-    pub(super) fn of(state: &State, history: &[Item], messages: &[Message<'_>], boundary: usize) -> InForce {
+    pub(super) fn of(view: &View, history: &[Item], messages: &[Message<'_>], boundary: usize) -> InForce {
         let mut found = Vec::new();
         let mut were_quoted = HashSet::new();
         for (at, (item, message)) in history.iter().zip(messages).enumerate() {
@@ -45,7 +45,7 @@ impl InForce {
             {
                 let text = message.text();
                 for quote in summary::quotes_of_system(text.get(*prose..).unwrap_or("")) {
-                    let tokens = state.settings.estimator.text(&quote.text);
+                    let tokens = view.settings.estimator.text(&quote.text);
                     were_quoted.insert(quote.index);
                     found.push(InstructionInForce {
                         index: quote.index,
@@ -56,7 +56,7 @@ impl InForce {
                 }
             }
         }
-        let mut room = state.settings.window / QUOTES_PART;
+        let mut room = view.settings.window / QUOTES_PART;
         let (mut kinds, mut quoted) = (HashSet::new(), HashSet::new());
         for instruction in order::by_key(found, |instruction| instruction.index as u64).into_iter().rev() {
             let InstructionInForce { index, kind, tokens, goes } = instruction;

@@ -3,15 +3,17 @@
 
 use super::cut::Proposal;
 use super::redaction::{messages_without_secrets, redact};
+use super::rung::Run;
 use crate::context::{CoveredRange, Item, Origin, Place};
 use crate::error::Result;
-use crate::log::{SessionGuard, raw};
+use crate::log::View;
 use crate::message::{Message, Part, Role};
 use crate::order;
-use crate::policy::{KeepNumbers, Rung};
+use crate::policy::{KeepNumbers, Rung, Settings};
 use crate::step::Io;
 use crate::summary::keep::{Beside, Collected, KeepLayerBuilder, MustKeep, Shares};
 use crate::summary::{is_earlier, objection, word_for_word};
+use crate::tokens::Estimator;
 use crate::wire;
 use std::rc::Rc;
 
@@ -19,66 +21,57 @@ use std::rc::Rc;
 /// then stands beside it all the same: a second call costs the whole request, a line that is added costs a line.
 const MISSING_PART: usize = 3;
 
-/// Nothing yet of these messages.
-fn collected_nothing(held: &SessionGuard, before: Vec<Rc<str>>) -> Collected {
-    Collected {
-        sid: held.state().sid.clone(),
-        format: held.format(),
-        before,
-        runs: Vec::new(),
-        next: 0,
-        collector: KeepLayerBuilder::default(),
-        said: Vec::new(),
-    }
-}
-
-/// What was taken in last, when it is how all of that begins.
-fn collected_last(held: &SessionGuard, before: &[Rc<str>], runs: &[(usize, usize)]) -> Option<Collected> {
-    let last = held.state_mut().collected.take()?;
-    // Whoever still writes a summary with it keeps it.
-    let last = Rc::try_unwrap(last).ok()?;
-    let is_same = last.sid == held.state().sid && last.format == held.format() && last.before == before;
-    (is_same && is_beginning(&last.runs, runs)).then_some(last)
-}
-
 /// Takes in what a summary of `proposal` would stand for.
-async fn collect(io: &Io, held: &SessionGuard, proposal: &Proposal) -> Result<Rc<Collected>> {
+async fn collect(run: &Run<'_>, view: &View, proposal: &Proposal) -> Result<Rc<Collected>> {
     // A fork begins with summaries of messages that another session has.
     let before = proposal.compress.iter().filter(|item| stands_for_nothing(item));
     let before: Vec<Rc<str>> = before.map(|item| Rc::clone(&item.body)).collect();
-    let (covers, durable) = (proposal.covers(), held.state().durable);
+    let (covers, log) = (proposal.covers(), run.log());
     let runs = runs(&covers);
-    let mut collected = match collected_last(held, &before, &runs) {
-        Some(last) if durable => last,
-        _ => {
-            let mut new = collected_nothing(held, before.clone());
+    // What was taken in last, when it is how all of that begins. Whoever still writes a summary with it keeps it.
+    let last = run.collected().take().and_then(|last| Rc::try_unwrap(last).ok());
+    let is_same =
+        |last: &Collected| last.sid == log.sid && last.format == view.format && last.before == before;
+    let last = last.filter(|last| log.is_stored() && is_same(last) && is_beginning(&last.runs, &runs));
+    let mut collected = match last {
+        Some(last) => last,
+        None => {
+            let mut new = Collected {
+                sid: log.sid.clone(),
+                format: view.format,
+                before: before.clone(),
+                runs: Vec::new(),
+                next: 0,
+                collector: KeepLayerBuilder::default(),
+                said: Vec::new(),
+            };
             for body in &before {
-                take_in(&mut new, held, Place { seq: 0, index: usize::MAX }, body)?;
+                take_in(&mut new, view, Place { seq: 0, index: usize::MAX }, body)?;
             }
             new
         }
     };
     let next = collected.next;
-    raw(io, held, &covers, next, |place, body| {
+    log.each(run.io, &covers, next, |place, body| {
         collected.next = place.seq + 1;
-        take_in(&mut collected, held, place, body)
+        take_in(&mut collected, view, place, body)
     })
     .await?;
     collected.runs = runs;
     let collected = Rc::new(collected);
-    if durable {
-        held.state_mut().collected = Some(Rc::clone(&collected));
+    if log.is_stored() {
+        *run.collected() = Some(Rc::clone(&collected));
     }
     Ok(collected)
 }
 
-fn take_in(collected: &mut Collected, held: &SessionGuard, place: Place, body: &str) -> Result<()> {
+fn take_in(collected: &mut Collected, view: &View, place: Place, body: &str) -> Result<()> {
     let value = wire::parse(place.index, body)?;
-    let mut message = [collected.format.wire().read(place.index, &value)?];
-    messages_without_secrets(held, &mut message);
+    let mut message = [view.format.wire().read(place.index, &value)?];
+    messages_without_secrets(view, &mut message);
     let [message] = message;
     if is_said(&message) {
-        collected.said.push((place, held.settings().estimator.message(&message)));
+        collected.said.push((place, view.settings.estimator.message(&message)));
     }
     collected.collector.add(place.index, &message);
     Ok(())
@@ -116,17 +109,16 @@ pub(super) struct Kept {
 
 impl Kept {
     /// What is kept of what `proposal` replaces: read from the log, page by page, and never from an earlier summary. The
-    /// proposal quotes the user's newest messages from now on. `None` for a preset that keeps nothing.
+    /// proposal quotes the user's newest messages from now on.
     pub(super) async fn of(
-        io: &Io,
-        held: &SessionGuard,
+        run: &Run<'_>,
         proposal: &mut Proposal,
         rung: Rung,
-    ) -> Result<Option<Kept>> {
-        let settings = held.settings();
-        let Some(numbers) = settings.numbers.keep else { return Ok(None) };
-        let estimator = settings.estimator;
-        let collected = collect(io, held, proposal).await?;
+        numbers: KeepNumbers,
+    ) -> Result<Kept> {
+        let view = run.view();
+        let estimator = view.settings.estimator;
+        let collected = collect(run, &view, proposal).await?;
         let said = &collected.said;
         let replaced = proposal.replaced_tokens;
         let mut room = numbers.must_tokens.max((replaced as f64 * numbers.must_share) as usize);
@@ -145,7 +137,7 @@ impl Kept {
         for must in collected.collector.musts() {
             if let MustKeep::Constraint(index, text) = must
                 && !pinned.contains(&index)
-                && !held.state().is_rejected(index)
+                && !view.is_rejected(index)
             {
                 room = room.saturating_sub(estimator.text(&text));
             }
@@ -162,19 +154,18 @@ impl Kept {
         }
         proposal.quotes = order::by_key(std::mem::take(&mut proposal.quotes), |place| place.index as u64);
         let quoted = proposal.quotes.iter().map(|place| place.index).collect();
-        let rejected = held.state().row.rejected.clone();
-        Ok(Some(Kept { collected, quoted, rejected, budget: budget(numbers, replaced) }))
+        Ok(Kept { collected, quoted, rejected: view.rejected, budget: budget(numbers, replaced) })
     }
 
     /// What stands behind a model's summary: what it does not say itself.
-    pub(super) async fn behind(&self, io: &Io, held: &SessionGuard, summary: &str) -> Result<String> {
-        let text = self.page(held, summary, self.budget, Shares::BESIDE);
-        Ok(if text.is_empty() { text } else { format!("\n\n{}", redact(io, held, text).await?) })
+    pub(super) async fn behind(&self, io: &Io, view: &View, summary: &str) -> Result<String> {
+        let text = self.page(&view.settings, summary, self.budget, Shares::BESIDE);
+        Ok(if text.is_empty() { text } else { format!("\n\n{}", redact(io, view, text).await?) })
     }
 
     /// The summary that no model is needed for, in about `target` tokens and what is kept beside one.
-    pub(super) fn summary(&self, held: &SessionGuard, target: usize) -> String {
-        self.page(held, "", target, Shares::ALONE)
+    pub(super) fn summary(&self, settings: &Settings, target: usize) -> String {
+        self.page(settings, "", target, Shares::ALONE)
     }
 
     /// Tokens of a summary without a model, where one of a model would take `target`.
@@ -189,9 +180,8 @@ impl Kept {
         musts
     }
 
-    fn page(&self, held: &SessionGuard, summary: &str, tokens: usize, shares: Shares) -> String {
+    fn page(&self, settings: &Settings, summary: &str, tokens: usize, shares: Shares) -> String {
         let beside = Beside { summary, quoted: &self.quoted, rejected: &self.rejected };
-        let settings = held.settings();
         let shares = shares.preserving(settings.mode.preservation());
         self.collected.collector.layer_beside(tokens, shares, beside, settings.estimator).text
     }
@@ -206,8 +196,8 @@ impl Kept {
     }
 
     /// Why an answer that is a summary is none of these messages.
-    pub(super) fn objection(&self, summary: &str, held: &SessionGuard, replaced: usize) -> Option<String> {
-        let tokens = held.settings().estimator.text(summary);
+    pub(super) fn objection(&self, summary: &str, estimator: Estimator, replaced: usize) -> Option<String> {
+        let tokens = estimator.text(summary);
         objection(summary, tokens, replaced, &self.collected.collector.unsupported(summary))
     }
 

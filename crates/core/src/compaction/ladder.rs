@@ -3,13 +3,14 @@
 use super::floor::{floor, overflow, settle};
 use super::last;
 use super::result::{Plan, PlanCost, RungPlan};
-use super::rung::{ClimbPart, Climbed, Run, RungSpec, reason};
+use super::rung::{ClimbPart, Climbed, Run, RungSpec, RungWork, reason, reduce};
 use super::writer::Writer;
 use crate::error::{Code, Result};
-use crate::log::{SessionGuard, State};
-use crate::policy::cost::{CostSnapshot, Rule};
+use crate::log::SessionGuard;
+use crate::policy::cost::{CostSnapshot, Prices, Rule};
 use crate::policy::{Rung, Trigger};
 use crate::step::Io;
+use std::rc::Rc;
 
 /// What a rung is.
 fn spec(rung: Rung) -> &'static RungSpec {
@@ -34,58 +35,78 @@ pub(super) fn rungs(of: &[Rung]) -> impl Iterator<Item = &'static RungSpec> {
 /// Climbs the ladder, cheapest rung first, until the preset has no rung left that fires.
 ///
 /// Errors: [`Code::ContextOverflow`] when the context does not fit the window in the end; errors of the store; abort.
-pub(crate) async fn climb(io: &Io, held: &mut SessionGuard, run: &Run<'_>) -> Result<Climbed> {
+pub(crate) async fn climb(run: &Run<'_>) -> Result<Climbed> {
     let mut done = Climbed::default();
-    walk(io, held, run, &mut done).await?;
+    walk(run, &mut done).await?;
     // What was put off is no prompt: the next one is made to fit before it is sent. Nor is what an app asked for by hand,
     // which is told that it does not fit.
     let must_fit = run.trigger != Trigger::Manual && run.part != ClimbPart::Later;
-    if must_fit && held.tokens() > held.settings().hard_limit {
+    let view = run.view();
+    if must_fit && !view.fits() {
         let failed = done.result.as_ref().and_then(|result| result.error.as_ref());
-        return Err(overflow(io, held, run.trigger, failed.or(done.failed.as_ref())).await?);
+        return Err(overflow(run.io, &view, run.trigger, failed.or(done.failed.as_ref())).await?);
     }
     if let Some(result) = &mut done.result {
-        settle(io, held, result).await?;
+        settle(run.io, &view, result).await?;
     }
     Ok(done)
 }
 
 /// Climbs; whether the context fits in the end is another question.
-async fn walk(io: &Io, held: &mut SessionGuard, run: &Run<'_>, done: &mut Climbed) -> Result<()> {
-    let settings = held.settings();
-    let all = || rungs(&settings.rungs);
+async fn walk(run: &Run<'_>, done: &mut Climbed) -> Result<()> {
+    let settings = run.settings();
     let is_later = run.part == ClimbPart::Later;
-    let first = all().position(|rung| is_later && rung.waits.is_some()).unwrap_or_default();
-    for rung in all().skip(first) {
+    let waits = |rung: &RungSpec| match rung.work {
+        RungWork::Steps { waits, .. } => waits,
+        RungWork::Moves(..) => None,
+    };
+    let first = rungs(&settings.rungs).position(|rung| is_later && waits(rung).is_some());
+    for rung in rungs(&settings.rungs).skip(first.unwrap_or_default()) {
+        let view = run.view();
         // What was put off was due then.
-        let fires = (is_later && rung.waits.is_some()) || (rung.fires)(&held.state(), run, done);
+        let fires = (is_later && waits(rung).is_some()) || (rung.fires)(&view, run, done);
         if fires
             && run.part == ClimbPart::Now
-            && let Some(waits) = rung.waits
-            && waits(&held.state(), run.trigger)?
+            && let Some(waits) = waits(rung)
+            && waits(&view, run.trigger)?
         {
             done.put_off = true;
             continue;
         }
-        let did = fires && (rung.apply)(io, held, run, done).await?;
+        drop(view);
+        let did = fires
+            && match rung.work {
+                RungWork::Moves(propose, _) => reduce(run, rung, propose, done).await?,
+                RungWork::Steps { apply, .. } => apply(run, done).await?,
+            };
         if !did {
             done.idle.extend((rung.idle)(run.trigger).map(Into::into));
         }
         run.writer.settle(&mut done.edits);
     }
-    last::shorten_all(io, held, run, done).await
+    last::shorten_all(run, done).await
 }
 
 /// What a climb would do: the same climb, on a copy, with nobody who writes.
-pub(crate) async fn plan(io: &Io, mut copy: SessionGuard, trigger: Trigger) -> Result<Plan> {
-    let settings = copy.settings();
-    let (tokens, limit, hard_limit) = (copy.tokens(), copy.state().threshold(), settings.hard_limit);
-    let (due, by_price) = (copy.state().is_due(), copy.state().is_due_by_price());
-    let floor = floor(io, &copy, trigger, false).await?;
-    let moment = moment(io, &copy).await?;
+pub(crate) async fn plan(io: &Io, copy: SessionGuard, trigger: Trigger) -> Result<Plan> {
+    let view = copy.view();
+    let settings = Rc::clone(&view.settings);
+    let (tokens, limit, hard_limit) = (view.usage.tokens, copy.state().threshold(), settings.hard_limit);
+    let (due, by_price) = (view.usage.is_due, copy.state().is_due_by_price());
+    let floor = floor(io, &view, trigger, false).await?;
+    drop(view);
+    let moment = match settings.prices {
+        Some(_) => {
+            let now = io.now().await?;
+            Some(copy.state().moment(now))
+        }
+        None => None,
+    };
     let mut done = Climbed::default();
-    let run = Run { writer: Writer::nobody(), ..Run::new(ClimbPart::Whole, trigger, None) };
-    match walk(&io.unheard(), &mut copy, &run, &mut done).await {
+    let unheard = io.unheard();
+    let mut run = Run::new(&unheard, &copy, ClimbPart::Whole, trigger);
+    run.writer = Writer::nobody();
+    match walk(&run, &mut done).await {
         // The proof says so, where nothing helps.
         Err(error) if error.code == Code::ContextOverflow => done.idle.push(error.message.into()),
         walked => walked?,
@@ -111,7 +132,7 @@ pub(crate) async fn plan(io: &Io, mut copy: SessionGuard, trigger: Trigger) -> R
         tokens,
         limit,
         floor: floor.total,
-        cost: moment.map(|moment| cost(&copy.state(), moment, &rungs)),
+        cost: moment.map(|moment| cost(&copy.state().prices(), copy.state().row.steps, moment, &rungs)),
         proof: (floor.total > hard_limit).then(|| floor.to_string()),
         edits: rungs,
     })
@@ -120,22 +141,13 @@ pub(crate) async fn plan(io: &Io, mut copy: SessionGuard, trigger: Trigger) -> R
 /// A USD in [`crate::policy::cost::CallCost`].
 const USD: f64 = 1e12;
 
-/// What is known before a compaction, where prices are.
-async fn moment(io: &Io, held: &SessionGuard) -> Result<Option<CostSnapshot>> {
-    if held.settings().prices.is_none() {
-        return Ok(None);
-    }
-    let now = io.now().await?;
-    Ok(Some(held.state().moment(now)))
-}
-
 /// What the calls to come would cost, with this plan and without. As many are expected as there were.
-fn cost(state: &State, mut moment: CostSnapshot, rungs: &[RungPlan]) -> PlanCost {
+fn cost(prices: &Prices, steps: u64, mut moment: CostSnapshot, rungs: &[RungPlan]) -> PlanCost {
     if !rungs.is_empty() {
         let sum = |of: fn(&RungPlan) -> usize| rungs.iter().map(of).sum::<usize>();
         moment.after = moment.context.saturating_sub(sum(|rung| rung.freed_tokens));
         (moment.read, moment.summary) = (sum(|rung| rung.input_tokens), sum(|rung| rung.output_tokens));
     }
-    let (now, later) = moment.over(&state.prices(), Rule::TUNED.refetch, state.row.steps.max(1));
+    let (now, later) = moment.over(prices, Rule::TUNED.refetch, steps.max(1));
     PlanCost { now: now as f64 / USD, later: later as f64 / USD, currency: "USD" }
 }

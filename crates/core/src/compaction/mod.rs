@@ -37,7 +37,7 @@ pub use result::{CompactionResult, Edit, OffloadReport, Plan, PlanCost, RungPlan
 pub use trajectory::{Compression, Execution, ReactStats, Trajectory, TrajectoryMetadata, TrajectoryTurn};
 
 pub(crate) use floor::settle;
-pub(crate) use frame::{erased, quoting};
+pub(crate) use frame::{Framer, erased};
 pub(crate) use ladder::{climb, plan};
 pub(crate) use rung::{ClimbPart, Climbed, Run, reason};
 pub(crate) use trajectory::{stats, trajectory};

@@ -6,17 +6,18 @@ use super::call::{CallCost, CallTally};
 use super::cut::Proposal;
 use super::redaction::{messages_without_secrets, redact_request, without_secrets};
 use super::replace;
+use super::rung::Run;
 use super::write::{input_limit, max_tokens, without_quotes};
 use crate::checkpoint::Goal;
 use crate::context::Item;
 use crate::error::{Code, Error, Result};
-use crate::log::{Job, SessionGuard};
+use crate::log::{Job, View};
 use crate::message::Message;
 use crate::policy::Settings;
 use crate::step::{Effect, Io, LogLevel, Progress, Purpose, Stage};
 use crate::summary::{self, PromptOptions, SummaryRequest, once_more};
 use crate::tokens::Estimator;
-use crate::wire;
+use crate::wire::{self, Format};
 use std::cell::{Cell, RefCell};
 use std::ops::Range;
 use std::rc::Rc;
@@ -53,32 +54,29 @@ struct HistoryPart {
 }
 
 impl<'a> History<'a> {
-    /// `kept` is what must be kept, where that is looked for; else it is what is proposed to be pinned. `more` is the
-    /// guidance for this summary alone.
+    /// `kept` is what must be kept, where that is looked for; else it is what is proposed to be pinned.
     pub(super) fn of(
-        held: &SessionGuard,
+        run: &Run<'_>,
         (messages, proposal, stored): (&'a [Message<'a>], &'a Proposal, &'a Job),
         kept: Option<Vec<(usize, String)>>,
-        more: Option<&str>,
     ) -> Self {
-        let settings = held.settings();
+        let view = run.view();
+        let settings = Rc::clone(&view.settings);
         let instructions: Vec<&str> =
-            [settings.instructions.as_deref(), more].into_iter().flatten().collect();
+            [settings.instructions.as_deref(), run.instructions].into_iter().flatten().collect();
         let places = proposal.compress.iter().map(|item| item.origin.place());
         let keep = kept.unwrap_or_else(|| {
             let open = proposal.unanswered.iter();
             open.flat_map(|open| open.constraints.iter().map(|text| (open.index, text.clone()))).collect()
         });
-        // Not in the literal, where it would hold the state while secrets are replaced.
-        let goal = held.state().row.goal.clone();
         History {
             messages,
             proposal,
             stored,
-            goal,
+            goal: run.goal(),
             instructions: (!instructions.is_empty()).then(|| instructions.join("\n\n")),
             indices: places.map(|place| Some(place?.index)).collect(),
-            keep: keep.into_iter().map(|(index, text)| (index, without_secrets(held, text))).collect(),
+            keep: keep.into_iter().map(|(index, text)| (index, without_secrets(&view, text))).collect(),
             limit: input_limit(&settings, proposal.target_tokens),
             told: None,
             settings,
@@ -117,8 +115,7 @@ impl<'a> History<'a> {
     /// Where it is too long, it is told in parts first.
     pub(super) async fn next(
         &mut self,
-        io: &Io,
-        held: &mut SessionGuard,
+        run: &Run<'_>,
         refused: Option<&str>,
         attempts: (usize, usize),
         spent: &mut CallCost,
@@ -127,14 +124,14 @@ impl<'a> History<'a> {
         if told.is_none() {
             let request = self.settings.preset.prompt.build(self.messages, &self.options(refused))?;
             if self.settings.by_parts && request.truncated {
-                told = self.tell(io, held, spent).await?;
+                told = self.tell(run, spent).await?;
             }
             if told.is_none() {
                 return Ok((request, Purpose::History, attempts));
             }
         }
         let mut told = told.unwrap_or_default();
-        let request = self.merged(io, held, &mut told, refused, spent).await?;
+        let request = self.merged(run, &mut told, refused, spent).await?;
         let count = told.len();
         self.told = Some(told);
         Ok((request, Purpose::Parts, (count, count + 1)))
@@ -143,17 +140,12 @@ impl<'a> History<'a> {
     /// The summaries of the parts; nothing where one part is all of it.
     ///
     /// Errors: that of a part that failed, after its attempts; the answers to the others are kept.
-    async fn tell(
-        &self,
-        io: &Io,
-        held: &mut SessionGuard,
-        spent: &mut CallCost,
-    ) -> Result<Option<Vec<Told>>> {
+    async fn tell(&self, run: &Run<'_>, spent: &mut CallCost) -> Result<Option<Vec<Told>>> {
         let mut parts = self.split(&(0..self.messages.len()), self.limit);
         if parts.len() < 2 {
             return Ok(None);
         }
-        io.log(LogLevel::Info, format!("The history is summarised in {} parts", parts.len()));
+        run.io.log(LogLevel::Info, format!("The history is summarised in {} parts", parts.len()));
         let mut last = None;
         // A part whose request was too long after all is parted again, and that is another attempt.
         for _ in 0..self.settings.numbers.retry_count {
@@ -161,10 +153,10 @@ impl<'a> History<'a> {
             for part in parts.iter().filter(|part| part.text.is_none()) {
                 let options = self.asked(part.limit);
                 let request = self.settings.preset.prompt.part(self.messages, part.of.clone(), &options)?;
-                requests.push(clean(io, held, request).await?);
+                requests.push(clean(run.io, &run.view(), request).await?);
             }
             let steps = (parts.len() - requests.len(), parts.len() + 1);
-            let mut answers = self.ask(io, held, requests, (Purpose::Part, steps), spent).await?.into_iter();
+            let mut answers = self.ask(run, requests, (Purpose::Part, steps), spent).await?.into_iter();
             let mut next = Vec::with_capacity(parts.len());
             for part in parts {
                 if part.text.is_some() {
@@ -193,8 +185,7 @@ impl<'a> History<'a> {
     /// one first.
     async fn merged(
         &self,
-        io: &Io,
-        held: &mut SessionGuard,
+        run: &Run<'_>,
         told: &mut Vec<Told>,
         refused: Option<&str>,
         spent: &mut CallCost,
@@ -219,12 +210,12 @@ impl<'a> History<'a> {
                     let options =
                         PromptOptions { indices: self.indices.get(range.clone()), ..self.asked(limit) };
                     let request = prompt.merge(&texts(of), messages, &options)?;
-                    requests.push(clean(io, held, request).await?);
+                    requests.push(clean(run.io, &run.view(), request).await?);
                     merges.push(range);
                 }
             }
             let steps = (0, requests.len() + 1);
-            let answers = self.ask(io, held, requests, (Purpose::Parts, steps), spent).await?;
+            let answers = self.ask(run, requests, (Purpose::Parts, steps), spent).await?;
             let mut too_long = None;
             for (of, answer) in merges.into_iter().zip(answers) {
                 match answer {
@@ -251,18 +242,17 @@ impl<'a> History<'a> {
     /// Errors: that of one that failed for good.
     async fn ask(
         &self,
-        io: &Io,
-        held: &mut SessionGuard,
+        run: &Run<'_>,
         requests: Vec<Rc<SummaryRequest>>,
         (purpose, (before, total)): (Purpose, (usize, usize)),
         spent: &mut CallCost,
     ) -> Result<Vec<Result<String>>> {
-        let tokens = held.tokens();
+        let tokens = run.tokens();
         let done = Cell::new(before);
         let tell = || {
             let (done, previous_tokens, current_tokens) = (done.get(), tokens, tokens);
             let stage = Stage::Summarise;
-            io.tell(Effect::Progress(Progress { stage, done, total, previous_tokens, current_tokens }));
+            run.io.tell(Effect::Progress(Progress { stage, done, total, previous_tokens, current_tokens }));
         };
         tell();
         let failed = RefCell::new(None);
@@ -273,7 +263,7 @@ impl<'a> History<'a> {
             done.set(done.get() + 1);
             tell();
         };
-        let answers = ask_each(io, held, self.stored, (&mut jobs, &answered), spent).await?;
+        let answers = ask_each(run, self.stored, &mut jobs, &answered, spent).await?;
         let answers = answers.into_iter().zip(&jobs);
         answers.map(|(answer, job)| if job.too_long { Ok(answer) } else { answer.map(Ok) }).collect()
     }
@@ -284,13 +274,9 @@ fn texts(told: &[Told]) -> Vec<&str> {
 }
 
 /// A request as a summariser may see it.
-pub(super) async fn clean(
-    io: &Io,
-    held: &SessionGuard,
-    mut request: SummaryRequest,
-) -> Result<Rc<SummaryRequest>> {
-    request.model = held.settings().summary_model.clone();
-    Ok(Rc::new(redact_request(io, held, request).await?))
+pub(super) async fn clean(io: &Io, view: &View, mut request: SummaryRequest) -> Result<Rc<SummaryRequest>> {
+    request.model = view.settings.summary_model.clone();
+    Ok(Rc::new(redact_request(io, view, request).await?))
 }
 
 /// Asking for the summary of a part. Once one has failed for good nothing more is asked: what there is cannot become a
@@ -369,10 +355,11 @@ pub(super) fn without_content(request: &SummaryRequest) -> SummaryRequest {
 
 /// The calls that a summary takes, if every answer is as long as it was asked for. Results that are not in the context any
 /// more count by their length.
-pub(super) fn foretell(held: &SessionGuard, proposal: &Proposal) -> Result<CallTally> {
-    let settings = held.settings();
+pub(super) fn foretell(run: &Run<'_>, proposal: &Proposal) -> Result<CallTally> {
+    let view = run.view();
+    let settings = &view.settings;
     let target = proposal.target_tokens;
-    let limit = input_limit(&settings, target);
+    let limit = input_limit(settings, target);
     let offloads = proposal.compress.iter().flat_map(|item| item.origin.offloads());
     let restored: usize = offloads.map(|offload| offload.chars).sum();
     let tokens = proposal.replaced_tokens.saturating_add(restored);
@@ -381,13 +368,14 @@ pub(super) fn foretell(held: &SessionGuard, proposal: &Proposal) -> Result<CallT
     if !settings.by_parts || (tokens < limit / 2 && !settings.app_counts) {
         return Ok(one);
     }
-    let bodies = proposal.compress.iter().map(|item| imagined(held, item)).collect::<Result<Vec<_>>>()?;
+    let bodies =
+        proposal.compress.iter().map(|item| imagined(view.format, item)).collect::<Result<Vec<_>>>()?;
     let values = bodies.iter().map(|body| wire::parse(0, body)).collect::<Result<Vec<_>>>()?;
-    let wire = held.format().wire();
+    let wire = view.format.wire();
     let mut messages = values.iter().map(|value| wire.read(0, value)).collect::<Result<Vec<_>>>()?;
-    messages_without_secrets(held, &mut messages);
+    messages_without_secrets(&view, &mut messages);
     let stored = Job::default();
-    let history = History::of(held, (&messages, proposal, &stored), None, None);
+    let history = History::of(run, (&messages, proposal, &stored), None);
     let (options, prompt) = (history.options(None), settings.preset.prompt);
     if !matches!(prompt.build(&messages, &options), Ok(request) if request.truncated) {
         return Ok(one);
@@ -412,11 +400,11 @@ pub(super) fn foretell(held: &SessionGuard, proposal: &Proposal) -> Result<CallT
 }
 
 /// A message as it is shown to a summariser, with a text of the same length in the place of each that is offloaded.
-fn imagined(held: &SessionGuard, item: &Item) -> Result<Rc<str>> {
-    if let Some(body) = without_quotes(held, item)? {
+fn imagined(format: Format, item: &Item) -> Result<Rc<str>> {
+    if let Some(body) = without_quotes(format, item)? {
         return Ok(body);
     }
     let offloads = item.origin.offloads().iter();
     let texts: Vec<String> = offloads.map(|offload| "text ".repeat(offload.chars / 5 + 1)).collect();
-    replace::restored(&held.state(), item, &texts)
+    replace::restored(format, item, &texts)
 }

@@ -2,12 +2,12 @@
 //! whatever they are (`S4.6`).
 
 use super::calls::{Answered, answered};
-use super::replace::{Move, Replacement, moves};
-use super::rung::{MOVES_LATER, RungSpec, reduce};
+use super::replace::{Move, Replaceable, Replacement, moves};
+use super::rung::{MOVES_LATER, RungSpec, RungWork};
 use super::shape::{digest, is_error, is_structured};
 use crate::context::{Item, Placeholder};
 use crate::error::Result;
-use crate::log::State;
+use crate::log::View;
 use crate::policy::{Digest, Rung, Trigger};
 use std::collections::HashMap;
 
@@ -15,12 +15,7 @@ use std::collections::HashMap;
 pub(super) const RUNG: RungSpec = RungSpec {
     rung: Rung::Process,
     fires: |_, run, _| !matches!(run.trigger, Trigger::Manual | Trigger::None),
-    waits: None,
-    apply: |io, held, run, done| Box::pin(reduce(io, held, (&RUNG, run), propose, done)),
-    least: |state, least| {
-        least.replace(state, propose(state)?);
-        Ok(())
-    },
+    work: RungWork::Moves(propose, propose),
     idle: |trigger| match trigger {
         Trigger::Manual => Some(MOVES_LATER),
         _ => Some("no new tool result is long enough to be processed"),
@@ -28,21 +23,22 @@ pub(super) const RUNG: RungSpec = RungSpec {
 };
 
 /// What would be stored and digested.
-fn propose(state: &State) -> Result<Vec<Move>> {
-    let settings = &state.settings;
+fn propose(view: &View) -> Result<Vec<Move>> {
+    let settings = &view.settings;
     let (numbers, tools) = (settings.numbers.process, &settings.process_tools);
     let large = |item: &Item| item.size.tokens >= numbers.min_tokens;
-    if !state.context.items().iter().any(|item| large(item) && item.origin.place().is_some()) {
+    if !view.items().iter().any(|item| large(item) && item.origin.place().is_some()) {
         return Ok(Vec::new());
     }
-    let kinds = answered(state)?.into_iter().filter(|result| !result.is_error).filter_map(|result| {
+    let kinds = answered(view)?.into_iter().filter(|result| !result.is_error).filter_map(|result| {
         let kind = tools.kind(&result.tool)?;
         let Answered { index, nth, arguments, .. } = result;
         Some(((index, nth), (kind, arguments)))
     });
     let kinds: HashMap<(usize, usize), (Digest, String)> = kinds.collect();
     let estimator = settings.estimator;
-    moves(state, usize::MAX, |item, place, (nth, text)| {
+    moves(view, usize::MAX, Placeholder::Processed, |piece| {
+        let Replaceable { item, place, nth, text } = piece;
         let (kind, arguments) = kinds.get(&(place.index, nth)).filter(|_| large(item))?;
         let tokens = estimator.text(text);
         let kept = tokens < numbers.min_tokens
@@ -55,6 +51,6 @@ fn propose(state: &State) -> Result<Vec<Move>> {
         let smaller = estimator.text(&write(&"x".repeat(30))) < tokens;
         // What takes much of the window is no digest of it.
         let short = estimator.text(&digest) <= settings.hard_limit / 4;
-        (smaller && short).then(|| Replacement::new(state, place, nth, text, Placeholder::Processed, write))
+        (smaller && short).then(|| Replacement::new(&view.references, piece, Placeholder::Processed, write))
     })
 }

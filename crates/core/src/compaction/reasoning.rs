@@ -3,7 +3,7 @@
 
 use crate::context::{Item, MessageSource, Origin, Splice};
 use crate::error::Result;
-use crate::log::{Cause, ContextChange, SessionGuard, measure};
+use crate::log::{Cause, ContextChange, SessionGuard, View, measure};
 use crate::policy::{PrefixMismatch, Trigger};
 use crate::step::Io;
 use crate::wire::{self, Unbound};
@@ -11,22 +11,18 @@ use crate::wire::{self, Unbound};
 /// A change of the context, completed: every message that stays behind the first changed one loses the reasoning that
 /// is bound to what stood before it. Returns the tokens of that reasoning too. Messages without any are not touched, and
 /// none are where the app's requests have the provider leave it out.
-pub(crate) async fn unbind(
-    io: &Io,
-    held: &SessionGuard,
-    splices: Vec<Splice>,
-) -> Result<(Vec<Splice>, usize)> {
-    if held.settings().prefix_mismatch == PrefixMismatch::DropBlock {
+pub(crate) async fn unbind(io: &Io, view: &View, splices: Vec<Splice>) -> Result<(Vec<Splice>, usize)> {
+    if view.settings.prefix_mismatch == PrefixMismatch::DropBlock {
         return Ok((splices, 0));
     }
-    let items = held.context().items().to_vec();
+    let items = view.items();
     let mut completed: Vec<Splice> = Vec::with_capacity(splices.len());
     let mut freed = 0;
     // First item behind the changes so far; `None` before the first.
     let mut behind = None;
     for mut splice in splices {
         if let Some(from) = behind {
-            freed += unbind_kept(io, held, &items, from..splice.at, &mut completed).await?;
+            freed += unbind_kept(io, view, from..splice.at, &mut completed).await?;
         }
         // Of what a change keeps at its very start nothing moved.
         let old = items.get(splice.at..).unwrap_or_default();
@@ -34,7 +30,7 @@ pub(crate) async fn unbind(
         let unmoved =
             if behind.is_some() { 0 } else { splice.insert.iter().zip(old).take_while(same).count() };
         for item in splice.insert.iter_mut().skip(unmoved) {
-            if let Some(unbound) = unbound(io, held, item).await? {
+            if let Some(unbound) = unbound(io, view, item).await? {
                 freed += item.size.tokens.saturating_sub(unbound.size.tokens);
                 *item = unbound;
             }
@@ -43,7 +39,7 @@ pub(crate) async fn unbind(
         completed.push(splice);
     }
     if let Some(from) = behind {
-        freed += unbind_kept(io, held, &items, from..items.len(), &mut completed).await?;
+        freed += unbind_kept(io, view, from..items.len(), &mut completed).await?;
     }
     Ok((completed, freed))
 }
@@ -51,37 +47,35 @@ pub(crate) async fn unbind(
 /// Messages that were appended since the context became another one, and before anyone was handed that: their reasoning
 /// is bound to what was handed out before. A summary takes care of those that arrive while it is written; this is for a
 /// rung before one that then failed or was aborted.
-pub(crate) async fn settle(io: &Io, held: &SessionGuard, trigger: Trigger) -> Result<()> {
-    let Some(from) = held.state().unseen_from else { return Ok(()) };
-    if held.settings().prefix_mismatch == PrefixMismatch::DropBlock {
+pub(crate) async fn settle(io: &Io, guard: &SessionGuard, trigger: Trigger) -> Result<()> {
+    let Some(from) = guard.state().unseen_from else { return Ok(()) };
+    let view = guard.view();
+    if view.settings.prefix_mismatch == PrefixMismatch::DropBlock {
         return Ok(());
     }
-    let items = held.context().items().to_vec();
+    let items = view.items();
     let is_unseen = |item: &Item| item.origin.place().is_some_and(|place| place.index >= from);
     let first = items.iter().position(is_unseen).unwrap_or(items.len());
     let mut splices = Vec::new();
-    let freed = unbind_kept(io, held, &items, first..items.len(), &mut splices).await?;
-    if splices.is_empty() {
-        held.state_mut().unseen_from = None;
-        return Ok(());
+    let freed = unbind_kept(io, &view, first..items.len(), &mut splices).await?;
+    if !splices.is_empty() {
+        let after = view.usage.after(0, freed);
+        let cause = Cause { trigger: trigger.as_str().into(), ..Cause::of(&view, "reasoning", after) };
+        guard.change(io, ContextChange::compaction(splices, cause)).await?;
     }
-    let after = held.tokens_without(freed);
-    let cause = Cause { trigger: trigger.as_str().into(), ..Cause::of(&held.state(), "reasoning", after) };
-    held.change(io, ContextChange::compaction(splices, cause)).await?;
-    held.state_mut().unseen_from = None;
+    guard.state_mut().unseen_from = None;
     Ok(())
 }
 
 async fn unbind_kept(
     io: &Io,
-    held: &SessionGuard,
-    items: &[Item],
+    view: &View,
     range: std::ops::Range<usize>,
     splices: &mut Vec<Splice>,
 ) -> Result<usize> {
     let mut freed = 0;
-    for (at, item) in items.iter().enumerate().take(range.end).skip(range.start) {
-        if let Some(unbound) = unbound(io, held, item).await? {
+    for (at, item) in view.items().iter().enumerate().take(range.end).skip(range.start) {
+        if let Some(unbound) = unbound(io, view, item).await? {
             freed += item.size.tokens.saturating_sub(unbound.size.tokens);
             splices.push(Splice { at, remove: 1, insert: vec![unbound] });
         }
@@ -91,17 +85,16 @@ async fn unbind_kept(
 
 /// The message without its bound reasoning; `None` when it stays as it is. One of reasoning alone stays too: an empty
 /// message would be refused as well.
-async fn unbound(io: &Io, held: &SessionGuard, item: &Item) -> Result<Option<Item>> {
+async fn unbound(io: &Io, view: &View, item: &Item) -> Result<Option<Item>> {
     let Some(place) = item.origin.place() else { return Ok(None) };
-    let format = held.format();
     let body = {
         let value = wire::parse(place.index, &item.body)?;
-        match format.wire().without_bound_reasoning(&value) {
+        match view.format.wire().without_bound_reasoning(&value) {
             Unbound::Changed(json) => json.into(),
             Unbound::Same | Unbound::Nothing => return Ok(None),
         }
     };
-    let size = measure(io, &held.settings(), format, MessageSource::Ours, &body).await?;
+    let size = measure(io, &view.settings, view.format, MessageSource::Ours, &body).await?;
     let offloads = item.origin.offloads().to_vec();
     Ok(Some(Item { body, size, origin: Origin::Edited { place, offloads, reasoning_removed: true } }))
 }

@@ -3,45 +3,45 @@
 //! cut in two before it is looked for.
 
 use crate::error::Result;
-use crate::log::SessionGuard;
+use crate::log::View;
 use crate::message::Message;
 use crate::step::Io;
 use crate::summary::SummaryRequest;
 
 /// A text without secrets, as a summariser may see it.
-pub(super) async fn redact(io: &Io, held: &SessionGuard, text: String) -> Result<String> {
-    let text = without_secrets(held, text);
-    if held.settings().app_redacts { io.redact(text).await } else { Ok(text) }
+pub(super) async fn redact(io: &Io, view: &View, text: String) -> Result<String> {
+    let text = without_secrets(view, text);
+    if view.settings.app_redacts { io.redact(text).await } else { Ok(text) }
 }
 
 /// A text without secrets that have a known shape.
-pub(super) fn without_secrets(held: &SessionGuard, text: String) -> String {
-    if !held.settings().redacts_secrets {
+pub(super) fn without_secrets(view: &View, text: String) -> String {
+    if !view.settings.redacts_secrets {
         return text;
     }
-    held.state_mut().row.secrets.redact(&text).into_owned()
+    view.secrets.borrow_mut().redact(&text).into_owned()
 }
 
 /// A request as a summariser may see it.
 pub(super) async fn redact_request(
     io: &Io,
-    held: &SessionGuard,
+    view: &View,
     mut request: SummaryRequest,
 ) -> Result<SummaryRequest> {
     // Guidance of the user, a goal that a model's markers wrote.
-    request.system = without_secrets(held, request.system);
+    request.system = without_secrets(view, request.system);
     for message in &mut request.messages {
-        message.content = redact(io, held, std::mem::take(&mut message.content)).await?;
+        message.content = redact(io, view, std::mem::take(&mut message.content)).await?;
     }
     for fact in &mut request.facts {
-        fact.text = redact(io, held, std::mem::take(&mut fact.text)).await?;
+        fact.text = redact(io, view, std::mem::take(&mut fact.text)).await?;
     }
     Ok(request)
 }
 
 /// Messages without secrets that have a known shape. The app's `redact` sees what is made of them.
-pub(super) fn messages_without_secrets(held: &SessionGuard, messages: &mut [Message<'_>]) {
-    if held.settings().redacts_secrets {
-        held.state_mut().row.secrets.redact_messages(messages);
+pub(super) fn messages_without_secrets(view: &View, messages: &mut [Message<'_>]) {
+    if view.settings.redacts_secrets {
+        view.secrets.borrow_mut().redact_messages(messages);
     }
 }

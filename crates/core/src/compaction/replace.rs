@@ -3,23 +3,25 @@
 
 use super::reasoning;
 use super::result::{Edit, OffloadReport};
+use super::rung::Run;
 use crate::context::{Item, MessageSource, Offload, Origin, Place, Placeholder, Splice};
 use crate::error::{Code, Error, Result};
 use crate::keys::ids;
-use crate::log::{Cause, Closing, ContextChange, NewBlob, SessionGuard, State, measure};
+use crate::log::{Closing, ContextChange, NewBlob, References, View, measure};
 use crate::message::Role;
 use crate::order;
-use crate::policy::{Rung, Trigger};
+use crate::policy::Rung;
 use crate::recall::Answers;
 use crate::step::{Effect, Io, LogLevel, Notice, Progress, Stage};
 use crate::text;
-use crate::wire;
+use crate::tokens::Estimator;
+use crate::wire::{self, Format};
 use serde_json_borrow::Value;
 use std::rc::Rc;
 
 /// One message with results or inputs to replace.
 #[derive(Debug, Clone)]
-pub(crate) struct Move {
+pub(super) struct Move {
     /// Position in the context.
     pub(crate) at: usize,
     /// The message.
@@ -30,64 +32,64 @@ pub(crate) struct Move {
 
 /// A result or an input on its way to the store, and what stands where it was.
 #[derive(Debug, Clone)]
-pub(crate) struct Replacement {
+pub(super) struct Replacement {
     /// The result.
     pub(crate) blob: NewBlob,
     /// What stands there now.
     pub(crate) text: String,
 }
 
+/// A text of the context that may be replaced.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Replaceable<'a> {
+    /// Its message.
+    pub(super) item: &'a Item,
+    /// Where that is.
+    pub(super) place: Place,
+    /// Which of its kind in the message, from 0.
+    pub(super) nth: usize,
+    /// The text.
+    pub(super) text: &'a str,
+}
+
 impl Replacement {
-    /// The `nth` result of the message at `place`, replaced by what `write` makes of its reference.
-    pub(crate) fn new(
-        state: &State,
-        place: Place,
-        nth: usize,
-        text: &str,
+    /// With what `write` makes of its reference in its place.
+    pub(super) fn new(
+        references: &References,
+        Replaceable { place, nth, text, .. }: Replaceable<'_>,
         how: Placeholder,
         write: impl FnOnce(&str) -> String,
     ) -> Self {
-        let reference = ids::reference(&state.row.secret, place.index, nth);
+        let kind = match how {
+            Placeholder::Input => "input/",
+            Placeholder::Text => "text/",
+            _ => "",
+        };
+        let reference = ids::reference(&references.secret, place.index, kind, nth);
         let stands = write(&reference);
         let sha256 = ids::sha256_hex(text.as_bytes());
         let offload = Offload { nth, reference, sha256, chars: text.chars().count(), how };
         Replacement { blob: NewBlob { index: place.index, offload, text: text.into() }, text: stands }
     }
 
-    /// The same, replaced by what tells a model whether to read it again: where it is, its length, its hash, how it began.
-    pub(crate) fn stub(state: &State, place: Place, nth: usize, text: &str) -> Self {
-        let mut stub = Replacement::new(state, place, nth, text, Placeholder::Preview, |_| String::new());
+    /// With what tells a model whether to read it again: where it is, its length, its hash, how it began.
+    pub(super) fn stub(references: &References, piece: Replaceable<'_>) -> Self {
+        let mut stub = Replacement::new(references, piece, Placeholder::Preview, |_| String::new());
         let Offload { reference, sha256, chars, .. } = &stub.blob.offload;
         let hash = sha256.get(..HASH_DIGITS).unwrap_or_default();
-        stub.text =
-            begins(format!("Tool result is at: {reference} ({chars} characters, sha256 {hash})"), text);
+        let told = format!("Tool result is at: {reference} ({chars} characters, sha256 {hash})");
+        stub.text = begins(told, piece.text);
         stub
     }
 
-    /// The same, replaced by how it begins and ends in about `tokens` tokens.
-    pub(crate) fn preview(state: &State, place: Place, nth: usize, text: &str, tokens: usize) -> Self {
-        Replacement::new(state, place, nth, text, Placeholder::Preview, |reference| {
-            ends(state, reference, text, tokens)
-        })
-    }
-
-    /// The `nth` text that the user said in the message at `place`, replaced in the same way.
-    pub(crate) fn text(state: &State, place: Place, nth: usize, text: &str, tokens: usize) -> Self {
-        let reference = ids::text_reference(&state.row.secret, place.index, nth);
-        let stands = ends(state, &reference, text, tokens);
-        let (sha256, chars) = (ids::sha256_hex(text.as_bytes()), text.chars().count());
-        let offload = Offload { nth, reference, sha256, chars, how: Placeholder::Text };
-        Replacement { blob: NewBlob { index: place.index, offload, text: text.into() }, text: stands }
-    }
-
-    /// The input of the `nth` call of the message at `place`, with a reference in place of its long texts; nothing when
-    /// it has none.
-    pub(crate) fn input(state: &State, place: Place, nth: usize, arguments: &str) -> Option<Self> {
-        let mut value: Value<'_> = serde_json::from_str(arguments).ok().filter(Value::is_object)?;
-        let reference = ids::input_reference(&state.row.secret, place.index, nth);
+    /// The input of a call, with a reference in place of its long texts; nothing when it has none.
+    pub(super) fn input(references: &References, piece: Replaceable<'_>) -> Option<Self> {
+        let mut value: Value<'_> = serde_json::from_str(piece.text).ok().filter(Value::is_object)?;
+        let mut new = Replacement::new(references, piece, Placeholder::Input, |_| String::new());
+        let reference = &new.blob.offload.reference;
         let write = |text: &str| {
             let chars = text.chars().count();
-            let told = match state.recalls {
+            let told = match references.recalls {
                 true => format!("Tool input is at: {reference} ({chars} characters)"),
                 false => format!("Tool input of {chars} characters, left out"),
             };
@@ -96,17 +98,20 @@ impl Replacement {
         if !replace_texts(&mut value, &write) {
             return None;
         }
-        let (sha256, chars) = (ids::sha256_hex(arguments.as_bytes()), arguments.chars().count());
-        let text = value.to_string();
-        let offload = Offload { nth, reference, sha256, chars, how: Placeholder::Input };
-        Some(Replacement { blob: NewBlob { index: place.index, offload, text: arguments.into() }, text })
+        new.text = value.to_string();
+        Some(new)
+    }
+
+    /// Tokens that it frees, by the estimate.
+    pub(super) fn frees(&self, estimator: Estimator) -> usize {
+        estimator.text(&self.blob.text).saturating_sub(estimator.text(&self.text))
     }
 }
 
 /// What stands for a text that is too large, with how that begins and ends, in about `tokens` tokens.
-pub(crate) fn ends(state: &State, reference: &str, text: &str, tokens: usize) -> String {
+pub(super) fn ends(view: &View, reference: &str, text: &str, tokens: usize) -> String {
     let chars = text.chars().count();
-    let told = match state.recalls {
+    let told = match view.references.recalls {
         true => format!("Too large to stand here ({chars} characters). All of it is at: {reference}"),
         false => format!("Too large to stand here ({chars} characters), the rest is left out."),
     };
@@ -116,7 +121,7 @@ pub(crate) fn ends(state: &State, reference: &str, text: &str, tokens: usize) ->
             (text::range(text, 0, Some(room / 3 * 2)), text::range(text, chars - room / 3, None));
         let stands = format!("{told}\nIt begins:\n{head}\n[…]\nIt ends:\n{tail}");
         // Few characters are a token in some scripts.
-        if room < 3 || state.settings.estimator.text(&stands) <= tokens {
+        if room < 3 || view.settings.estimator.text(&stands) <= tokens {
             return stands;
         }
         room = room / 4 * 3;
@@ -162,46 +167,32 @@ const FIRST_LINE: usize = 120;
 /// Digits of its hash: enough to see whether what is read now is the same.
 const HASH_DIGITS: usize = 12;
 
-/// What `with` makes of the tool results of the first `range` messages of the context: of those that were not replaced
-/// so far, and that are not what the model read back with a recall tool: moved again, it would be read again.
-pub(crate) fn moves(
-    state: &State,
+/// What `with` makes of texts of the first `range` messages of the context: of the inputs of calls or the user's texts, where
+/// `how` is for these, else of results. It is asked about those that were not replaced so far, and that are not what the model
+/// read back with a recall tool: moved again, it would be read again.
+pub(super) fn moves(
+    view: &View,
     range: usize,
-    mut with: impl FnMut(&Item, Place, (usize, &str)) -> Option<Replacement>,
+    how: Placeholder,
+    mut with: impl FnMut(Replaceable<'_>) -> Option<Replacement>,
 ) -> Result<Vec<Move>> {
     let mut moves = Vec::new();
     let mut answers = Answers::default();
-    for (at, item) in state.context.items().iter().enumerate().take(range) {
-        let Some(place) = item.origin.place() else { continue };
+    for (at, item) in view.items().iter().enumerate().take(range) {
+        let may = how != Placeholder::Text || item.size.role == Role::User;
+        let Some(place) = item.origin.place().filter(|_| may) else { continue };
         let value = wire::parse(place.index, &item.body)?;
-        let message = state.format().wire().read(place.index, &value)?;
-        let results = message.results().enumerate().zip(answers.of(&message));
-        let open = results.filter(|((nth, _), is_answer)| !is_answer && !item.origin.is_replaced(*nth));
-        let blobs: Vec<Replacement> =
-            open.filter_map(|((nth, result), _)| with(item, place, (nth, &result.text))).collect();
-        if !blobs.is_empty() {
-            moves.push(Move { at, item: item.clone(), blobs });
-        }
-    }
-    Ok(moves)
-}
-
-/// What `with` makes of the inputs of the context's calls that were not replaced so far, and that can be.
-pub(crate) fn input_moves(
-    state: &State,
-    mut with: impl FnMut(Place, (usize, &str)) -> Option<Replacement>,
-) -> Result<Vec<Move>> {
-    let mut moves = Vec::new();
-    for (at, item) in state.context.items().iter().enumerate() {
-        let Some(place) = item.origin.place() else { continue };
-        let value = wire::parse(place.index, &item.body)?;
-        let message = state.format().wire().read(place.index, &value)?;
-        let open = message.calls().enumerate().filter(|(nth, _)| !item.origin.is_input_replaced(*nth));
-        let found = open.filter_map(|(nth, call)| with(place, (nth, &call.arguments)));
-        let fits = |planned: &Replacement| {
-            let nth = planned.blob.offload.nth;
-            state.format().wire().with_call_arguments(&value, nth, &planned.text).is_some()
+        let message = view.format.wire().read(place.index, &value)?;
+        let answers = answers.of(&message);
+        let is_result = !matches!(how, Placeholder::Input | Placeholder::Text);
+        let is_open =
+            |nth: usize| !(item.origin.is_replaced(how, nth) || is_result && answers.get(nth) == Some(&true));
+        // A result can always be put into its message.
+        let fits = |new: &Replacement| {
+            is_result || with_text(view.format, &value, &new.blob.offload, &new.text).is_some()
         };
+        let open = how.texts(&message).into_iter().enumerate().filter(|(nth, _)| is_open(*nth));
+        let found = open.filter_map(|(nth, text)| with(Replaceable { item, place, nth, text }));
         let blobs: Vec<Replacement> = found.filter(fits).collect();
         if !blobs.is_empty() {
             moves.push(Move { at, item: item.clone(), blobs });
@@ -210,54 +201,37 @@ pub(crate) fn input_moves(
     Ok(moves)
 }
 
-/// What `with` makes of the texts of the user that were not replaced so far, and that can be.
-pub(crate) fn text_moves(
-    state: &State,
-    mut with: impl FnMut(Place, (usize, &str)) -> Option<Replacement>,
-) -> Result<Vec<Move>> {
-    let mut moves = Vec::new();
-    for (at, item) in state.context.items().iter().enumerate() {
-        let Some(place) = item.origin.place().filter(|_| item.size.role == Role::User) else { continue };
-        let value = wire::parse(place.index, &item.body)?;
-        let message = state.format().wire().read(place.index, &value)?;
-        let open = message.texts().enumerate().filter(|(nth, _)| !item.origin.is_text_replaced(*nth));
-        let found = open.filter_map(|(nth, text)| with(place, (nth, text)));
-        let fits = |planned: &Replacement| {
-            wire::with_text(state.format(), &value, planned.blob.offload.nth, &planned.text).is_some()
-        };
-        let blobs: Vec<Replacement> = found.filter(fits).collect();
-        if !blobs.is_empty() {
-            moves.push(Move { at, item: item.clone(), blobs });
+/// Moves in the order of the context, one for a message.
+pub(super) fn joined(moves: Vec<Move>) -> Vec<Move> {
+    let mut joined: Vec<Move> = Vec::with_capacity(moves.len());
+    for planned in order::by_key(moves, |planned| planned.at as u64) {
+        match joined.last_mut() {
+            Some(last) if last.at == planned.at => last.blobs.extend(planned.blobs),
+            _ => joined.push(planned),
         }
     }
-    Ok(moves)
+    joined
 }
 
 /// A message with the text of an offload, or with what stands for it, in its place.
-fn with_text(
-    state: &State,
-    index: usize,
-    body: &str,
-    offload: &Offload,
-    text: &str,
-) -> Result<Option<String>> {
-    let value = wire::parse(index, body)?;
-    let wire = state.format().wire();
-    Ok(match offload.how {
-        Placeholder::Input => wire.with_call_arguments(&value, offload.nth, text),
-        Placeholder::Text => wire::with_text(state.format(), &value, offload.nth, text),
-        _ => wire.with_result_text(&value, offload.nth, text),
-    })
+fn with_text(format: Format, message: &Value<'_>, offload: &Offload, text: &str) -> Option<String> {
+    let (wire, nth) = (format.wire(), offload.nth);
+    match offload.how {
+        Placeholder::Input => wire.with_call_arguments(message, nth, text),
+        Placeholder::Text => wire::with_text(format, message, nth, text),
+        _ => wire.with_result_text(message, nth, text),
+    }
 }
 
 /// The item with its references in place; its size is still to be measured.
-fn edited(state: &State, planned: &Move) -> Result<Item> {
+fn edited(format: Format, planned: &Move) -> Result<Item> {
     let broken =
         || Error::new(Code::Poisoned, "a tool result or an input could not be replaced in its own message");
     let place = planned.item.origin.place().ok_or_else(broken)?;
     let mut body = Rc::clone(&planned.item.body);
     for Replacement { blob, text } in &planned.blobs {
-        body = Rc::from(with_text(state, place.index, &body, &blob.offload, text)?.ok_or_else(broken)?);
+        let value = wire::parse(place.index, &body)?;
+        body = Rc::from(with_text(format, &value, &blob.offload, text).ok_or_else(broken)?);
     }
     let mut offloads = planned.item.origin.offloads().to_vec();
     offloads.extend(planned.blobs.iter().map(|replacement| replacement.blob.offload.clone()));
@@ -268,14 +242,13 @@ fn edited(state: &State, planned: &Move) -> Result<Item> {
 }
 
 /// Replaces results. One that cannot be stored stays in place with a warning, the others go on (`S1.3`).
-pub(crate) async fn run(
-    io: &Io,
-    held: &SessionGuard,
+pub(super) async fn run(
+    run: &Run<'_>,
     rung: Rung,
     moves: Vec<Move>,
-    (trigger, mut job): (Trigger, Option<Closing>),
+    mut job: Option<Closing>,
 ) -> Result<Edit> {
-    let before = held.tokens();
+    let (io, before) = (run.io, run.tokens());
     let total = moves.iter().map(|planned| planned.blobs.len()).sum();
     let progress = |done, current_tokens| {
         io.tell(Effect::Progress(Progress {
@@ -292,15 +265,15 @@ pub(crate) async fn run(
     }
     progress(0, before);
     let mut count = 0;
-    let mut waiting = batches(moves, held.state().max_batch_ops);
+    let mut waiting = batches(moves, run.max_batch_ops());
     while let Some(batch) = waiting.pop() {
-        match store(io, held, rung, &batch, (trigger, job.clone())).await {
+        match store(run, rung, &batch, job.clone()).await {
             Ok(()) => {
                 job = None;
                 count += batch.iter().map(|planned| planned.blobs.len()).sum::<usize>();
                 edit.indices
                     .extend(batch.iter().filter_map(|planned| planned.item.origin.place()).map(|p| p.index));
-                progress(count, held.tokens());
+                progress(count, run.tokens());
             }
             // Whatever the store takes is moved: halves, and halves of those, down to the one that it does not.
             Err(error) if error.code == Code::TooLarge => match halves(batch) {
@@ -311,16 +284,17 @@ pub(crate) async fn run(
         }
     }
     edit.indices.dedup();
-    edit.freed_tokens = before.saturating_sub(held.tokens());
+    let View { usage, settings, .. } = run.view();
+    edit.freed_tokens = before.saturating_sub(usage.tokens);
     // Clearing is silent (`S3.1`), but not where it leaves references as offloading does.
-    let silent = rung == Rung::Clear && !held.settings().preset.stubs;
+    let silent = rung == Rung::Clear && !settings.preset.stubs;
     if !silent {
         edit.offload = Some(OffloadReport {
             offloaded_count: count,
             previous_tokens: before,
-            current_tokens: held.tokens(),
+            current_tokens: usage.tokens,
             freed_tokens: edit.freed_tokens,
-            still_exceeds_threshold: held.state().is_due(),
+            still_exceeds_threshold: usage.is_due,
         });
     }
     if count > 0 {
@@ -384,44 +358,44 @@ fn warn(io: &Io, planned: &Move, error: Error) {
     io.tell(Effect::Notify(Notice::Warning { code: error.code, message }));
 }
 
-async fn store(
+async fn store(run: &Run<'_>, rung: Rung, moves: &[Move], job: Option<Closing>) -> Result<()> {
+    let view = run.view();
+    let (splices, blobs, freed) = replaced(run.io, &view, moves).await?;
+    let cause = run.cause(rung.stored(), view.usage.tokens.saturating_sub(freed));
+    let first = splices.iter().map(|splice| splice.at).min();
+    run.change(ContextChange { blobs, job, ..ContextChange::compaction(splices, cause) }).await?;
+    run.cleared(first.unwrap_or_default());
+    Ok(())
+}
+
+/// What moves change, what they store, and the tokens that they free.
+pub(super) async fn replaced(
     io: &Io,
-    held: &SessionGuard,
-    rung: Rung,
+    view: &View,
     moves: &[Move],
-    (trigger, job): (Trigger, Option<Closing>),
-) -> Result<()> {
+) -> Result<(Vec<Splice>, Vec<NewBlob>, usize)> {
     let mut splices = Vec::with_capacity(moves.len());
     let mut blobs = Vec::new();
-    let tokens_before = held.tokens();
     let mut freed = 0;
     for planned in moves {
         // An earlier batch may have changed the same message.
-        let Some(now) = held.context().items().get(planned.at).cloned() else { continue };
+        let Some(now) = view.items().get(planned.at).cloned() else { continue };
         let planned = &Move { item: now, ..planned.clone() };
-        let mut item = edited(&held.state(), planned)?;
-        item.size = measure(io, &held.settings(), held.format(), MessageSource::Ours, &item.body).await?;
+        let mut item = edited(view.format, planned)?;
+        item.size = measure(io, &view.settings, view.format, MessageSource::Ours, &item.body).await?;
         freed += planned.item.size.tokens.saturating_sub(item.size.tokens);
         splices.push(Splice { at: planned.at, remove: 1, insert: vec![item] });
         blobs.extend(planned.blobs.iter().map(|replacement| replacement.blob.clone()));
     }
-    let (splices, of_reasoning) = reasoning::unbind(io, held, splices).await?;
-    freed += of_reasoning;
-    let cause = Cause {
-        trigger: trigger.as_str().into(),
-        ..Cause::of(&held.state(), rung.stored(), tokens_before.saturating_sub(freed))
-    };
-    let first = splices.iter().map(|splice| splice.at).min();
-    held.change(io, ContextChange { blobs, job, ..ContextChange::compaction(splices, cause) }).await?;
-    held.state_mut().cleared(first.unwrap_or_default());
-    Ok(())
+    let (splices, of_reasoning) = reasoning::unbind(io, view, splices).await?;
+    Ok((splices, blobs, freed + of_reasoning))
 }
 
 /// The message of an offloaded item with its texts back in place; `texts` are those of its offloads, in order.
-pub(crate) fn restored(state: &State, item: &Item, texts: &[String]) -> Result<Rc<str>> {
+pub(super) fn restored(format: Format, item: &Item, texts: &[String]) -> Result<Rc<str>> {
     let mut body = Rc::clone(&item.body);
     for (offload, text) in item.origin.offloads().iter().zip(texts) {
-        if let Some(json) = with_text(state, 0, &body, offload, text)? {
+        if let Some(json) = with_text(format, &wire::parse(0, &body)?, offload, text) {
             body = Rc::from(json);
         }
     }

@@ -4,7 +4,7 @@ use super::call::{CallCost, CallTally};
 use super::frame::text_of;
 use crate::context::{LedgerEntry, Origin, PinProposal, ledger};
 use crate::error::{Error, Result};
-use crate::log::SessionGuard;
+use crate::log::View;
 use crate::policy::{Rung, Trigger};
 use crate::step::{Io, ReportedUsage};
 use serde::Serialize;
@@ -127,20 +127,20 @@ pub struct Plan {
 
 impl CompactionResult {
     /// A compaction that changed nothing so far.
-    pub(crate) fn begin(held: &SessionGuard, trigger: Trigger) -> Self {
-        let tokens = held.tokens();
+    pub(crate) fn begin(view: &View, trigger: Trigger) -> Self {
+        let tokens = view.usage.tokens;
         CompactionResult {
             success: true,
             changed: false,
-            stored: held.state().is_stored(),
-            fits: tokens <= held.settings().hard_limit,
+            stored: view.stored,
+            fits: view.fits(),
             error: None,
             fell_back: None,
             trigger,
             previous_tokens: tokens,
             current_tokens: tokens,
             freed_tokens: 0,
-            preserved_count: held.context().items().len().saturating_sub(held.context().head()),
+            preserved_count: view.items().len().saturating_sub(view.context.head()),
             retired_refs: Vec::new(),
             summary: None,
             saved_tokens: None,
@@ -156,9 +156,9 @@ impl CompactionResult {
     }
 
     /// The same, ended now; messages that were appended meanwhile count on both sides.
-    pub(crate) async fn end(mut self, io: &Io, held: &SessionGuard, started: u64) -> Result<Self> {
-        self.count(held);
-        self.ledger = ledger(&held.context());
+    pub(crate) async fn end(mut self, io: &Io, view: &View, started: u64) -> Result<Self> {
+        self.count(view);
+        self.ledger = ledger(&view.context);
         self.duration_ms = io.now().await?.saturating_sub(started);
         Ok(self)
     }
@@ -166,7 +166,7 @@ impl CompactionResult {
 
 impl CompactionResult {
     /// The same of a history that stays as it was `before`, whose summary failed.
-    pub(crate) fn undone(self, before: &SessionGuard) -> Self {
+    pub(crate) fn undone(self, before: &View) -> Self {
         let error = self.error.map(|mut error| match error.because.take() {
             Some(because) => *because,
             None => error,
@@ -176,7 +176,7 @@ impl CompactionResult {
             usage: self.usage,
             llm_calls: self.llm_calls,
             duration_ms: self.duration_ms,
-            ledger: ledger(&before.context()),
+            ledger: ledger(&before.context),
             ..CompactionResult::begin(before, self.trigger)
         };
         if let Some(error) = error {
@@ -194,19 +194,19 @@ impl CompactionResult {
     }
 
     /// Takes the tokens as they are now.
-    fn count(&mut self, held: &SessionGuard) {
-        self.current_tokens = held.tokens();
+    fn count(&mut self, view: &View) {
+        self.current_tokens = view.usage.tokens;
         self.previous_tokens = self.current_tokens.saturating_add(self.freed_tokens);
-        self.fits = self.current_tokens <= held.settings().hard_limit;
-        self.stored = held.state().is_stored();
+        self.fits = view.fits();
+        self.stored = view.stored;
     }
 
     /// Tells of every edit of the compaction, those before its summary too.
-    pub(crate) fn tell(&mut self, held: &SessionGuard, edits: Vec<Edit>) {
+    pub(crate) fn tell(&mut self, view: &View, edits: Vec<Edit>) {
         self.freed_tokens = edits.iter().map(|edit| edit.freed_tokens).sum();
         self.changed = !edits.is_empty();
         self.applied_edits = edits;
-        self.count(held);
+        self.count(view);
     }
 
     /// Leaves out references, where nobody keeps what they stand for.
@@ -230,21 +230,20 @@ impl CompactionResult {
     }
 
     /// Adds what later rungs did; messages that were appended meanwhile count on both sides.
-    pub(super) fn add(&mut self, held: &SessionGuard, edits: &[Edit], spent: CallCost) -> Result<()> {
+    pub(super) fn add(&mut self, view: &View, edits: &[Edit], spent: CallCost) -> Result<()> {
         self.freed_tokens += edits.iter().map(|edit| edit.freed_tokens).sum::<usize>();
-        self.count(held);
+        self.count(view);
         self.applied_edits.extend_from_slice(edits);
         self.changed |= !edits.is_empty();
-        self.ledger = ledger(&held.context());
+        self.ledger = ledger(&view.context);
         self.llm_calls += spent.calls;
         if let Some(usage) = spent.usage {
             *self.usage.get_or_insert_default() += usage;
         }
         if self.summary.is_some() && !edits.is_empty() {
             // The new checkpoint may have been made shorter, too.
-            let context = held.context();
-            let newest = context.items().iter().rfind(|item| matches!(item.origin, Origin::Summary { .. }));
-            self.summary = newest.map(|newest| text_of(held, newest, true)).transpose()?;
+            let newest = view.items().iter().rfind(|item| matches!(item.origin, Origin::Summary { .. }));
+            self.summary = newest.map(|newest| text_of(view.format, newest, true)).transpose()?;
         }
         Ok(())
     }

@@ -3,14 +3,20 @@
 use super::ask::Spent;
 use super::call::CallCost;
 use super::floor::Least;
+use super::frame::Framer;
 use super::replace::{self, Move};
 use super::result::{CompactionResult, Edit};
 use super::writer::Writer;
+use crate::checkpoint::Goal;
 use crate::error::{Code, Error, Result};
-use crate::log::{SessionGuard, State};
-use crate::policy::{Rung, Trigger};
+use crate::log::{Cause, ContextChange, Job, LogReader, SessionGuard, View};
+use crate::policy::{Rung, Settings, Trigger};
+use crate::recall::Archive;
 use crate::step::{Io, Work};
+use crate::summary::keep::Collected;
 use std::borrow::Cow;
+use std::cell::RefMut;
+use std::rc::Rc;
 
 /// How often a rung that another tab overtook is tried again.
 pub(super) const AGAIN: usize = 3;
@@ -28,8 +34,10 @@ pub(crate) enum ClimbPart {
 
 /// How a climb is made. What is told, asked and stored goes through doors: the host, who writes, and the session that is
 /// held. A dry run is the same climb with a host that hears nothing, a writer that costs nothing, and a copy.
-#[derive(Debug)]
 pub(crate) struct Run<'r> {
+    /// The host.
+    pub(super) io: &'r Io,
+    guard: &'r SessionGuard,
     /// Which rungs of the preset.
     pub(crate) part: ClimbPart,
     /// What set it off.
@@ -42,8 +50,109 @@ pub(crate) struct Run<'r> {
 
 impl<'r> Run<'r> {
     /// With a model.
-    pub(crate) fn new(part: ClimbPart, trigger: Trigger, instructions: Option<&'r str>) -> Self {
-        Run { part, trigger, instructions, writer: Writer::Model }
+    pub(crate) fn new(io: &'r Io, guard: &'r SessionGuard, part: ClimbPart, trigger: Trigger) -> Self {
+        Run { io, guard, part, trigger, instructions: None, writer: Writer::Model }
+    }
+
+    /// The session as it is now.
+    pub(super) fn view(&self) -> View {
+        self.guard.view()
+    }
+
+    /// All tokens of the next prompt.
+    pub(super) fn tokens(&self) -> usize {
+        self.guard.tokens()
+    }
+
+    /// The options.
+    pub(super) fn settings(&self) -> Rc<Settings> {
+        self.guard.settings()
+    }
+
+    /// What makes the messages of summaries.
+    pub(super) fn framer(&self) -> Framer<'r> {
+        Framer::of(self.io, &self.guard.state())
+    }
+
+    /// Messages as the log has them.
+    pub(super) fn log(&self) -> LogReader {
+        LogReader::of(&self.guard.state())
+    }
+
+    /// The texts of references.
+    pub(super) fn archive(&self) -> Archive {
+        Archive::of(&self.guard.state())
+    }
+
+    /// What the session is for.
+    pub(super) fn goal(&self) -> Option<Goal> {
+        self.guard.state().row.goal.clone()
+    }
+
+    /// Notes that a summary is tried now: when that was before.
+    pub(super) fn note_attempt(&self) -> Option<u64> {
+        let mut state = self.guard.state_mut();
+        let steps = state.row.steps;
+        state.row.attempted_at.replace(steps)
+    }
+
+    /// Notes when a summary was tried last.
+    pub(super) fn take_back_attempt(&self, before: Option<u64>) {
+        self.guard.state_mut().row.attempted_at = before;
+    }
+
+    /// What the last summary took in, for the next one.
+    pub(super) fn collected(&self) -> RefMut<'_, Option<Rc<Collected>>> {
+        RefMut::map(self.guard.state_mut(), |state| &mut state.collected)
+    }
+
+    /// The most that the store takes in one batch.
+    pub(super) fn max_batch_ops(&self) -> usize {
+        self.guard.state().max_batch_ops
+    }
+
+    /// Takes up the calls that lead to the next context.
+    pub(super) async fn begin(&self, lease_ms: u64, insist: bool) -> Result<Option<Job>> {
+        Job::begin(self.io, self.guard, lease_ms, insist).await
+    }
+
+    /// Takes a snapshot; nothing where the store is full: then what follows is in memory alone, and the store keeps the
+    /// context that it has. A copy has no store.
+    pub(super) async fn snapshot(&self) -> Result<Option<String>> {
+        if !self.guard.state().durable {
+            return Ok(None);
+        }
+        match self.guard.emergency_snapshot(self.io).await {
+            Err(error) if error.code == Code::QuotaExceeded => Ok(None),
+            taken => taken.map(Some),
+        }
+    }
+
+    /// What is noted of a change by `rung` that leaves `after` tokens.
+    pub(super) fn cause(&self, rung: &str, after: usize) -> Cause {
+        Cause { trigger: self.trigger.as_str().into(), ..Cause::of(&self.view(), rung, after) }
+    }
+
+    /// Changes the context.
+    pub(super) async fn change(&self, change: ContextChange) -> Result<()> {
+        self.guard.change(self.io, change).await
+    }
+
+    /// The last change needed no model, and began at position `at`.
+    pub(super) fn cleared(&self, at: usize) {
+        self.guard.state_mut().cleared(at);
+    }
+
+    /// Lets other calls run: used while a model works.
+    pub(super) fn release(&self) {
+        self.guard.release();
+    }
+
+    /// Holds the session again.
+    ///
+    /// Errors: as [`SessionGuard::acquire`].
+    pub(super) fn acquire(&self) -> Result<()> {
+        self.guard.acquire()
     }
 }
 
@@ -52,16 +161,26 @@ pub(super) struct RungSpec {
     /// Its name.
     pub(super) rung: Rung,
     /// True when it is due.
-    pub(super) fires: fn(&State, &Run<'_>, &Climbed) -> bool,
-    /// Whether it may be put off while the conversation goes on; nothing for a rung that never is.
-    pub(super) waits: Option<fn(&State, Trigger) -> Result<bool>>,
-    /// Does it; false when there was nothing to do.
-    pub(super) apply:
-        for<'a> fn(&'a Io, &'a mut SessionGuard, &'a Run<'a>, &'a mut Climbed) -> Work<'a, Result<bool>>,
-    /// What it leaves at the least.
-    pub(super) least: fn(&State, &mut Least) -> Result<()>,
+    pub(super) fires: fn(&View, &Run<'_>, &Climbed) -> bool,
+    /// What it does.
+    pub(super) work: RungWork,
     /// What is said where it had nothing to do.
     pub(super) idle: fn(Trigger) -> Option<&'static str>,
+}
+
+/// What a rung does.
+pub(super) enum RungWork {
+    /// It replaces results: those that are proposed. At the most it may replace those of the second list.
+    Moves(fn(&View) -> Result<Vec<Move>>, fn(&View) -> Result<Vec<Move>>),
+    /// More than that.
+    Steps {
+        /// Whether it may be put off while the conversation goes on; nothing for a rung that never is.
+        waits: Option<fn(&View, Trigger) -> Result<bool>>,
+        /// Does it; false when there was nothing to do.
+        apply: for<'a> fn(&'a Run<'a>, &'a mut Climbed) -> Work<'a, Result<bool>>,
+        /// What it leaves at the least.
+        least: fn(&View, &mut Least) -> Result<()>,
+    },
 }
 
 /// What a climb did.
@@ -88,16 +207,16 @@ impl Climbed {
     }
 
     /// Adds what a rung behind the summary did; the result of the summary tells it too.
-    pub(super) fn add(&mut self, held: &SessionGuard, edits: Vec<Edit>, spent: CallCost) -> Result<()> {
+    pub(super) fn add(&mut self, view: &View, edits: Vec<Edit>, spent: CallCost) -> Result<()> {
         if let Some(result) = &mut self.result {
-            result.add(held, &edits, spent)?;
+            result.add(view, &edits, spent)?;
         }
         self.edits.extend(edits);
         Ok(())
     }
 
     /// Adds what the emergency did: the last summary that was made is the one that counts.
-    pub(super) fn rescue(&mut self, held: &SessionGuard, results: Vec<CompactionResult>) -> Result<()> {
+    pub(super) fn rescue(&mut self, view: &View, results: Vec<CompactionResult>) -> Result<()> {
         for mut result in results {
             self.failed = self.failed.take().or_else(|| result.error.clone());
             if let Some(before) = &self.result {
@@ -107,7 +226,7 @@ impl Climbed {
             let spent = CallCost { calls: result.llm_calls, usage: result.usage };
             match &mut self.result {
                 Some(before) if before.success || !result.success => {
-                    before.add(held, &result.applied_edits, spent)?;
+                    before.add(view, &result.applied_edits, spent)?;
                     before.summary = result.summary.or(before.summary.take());
                     (before.saved_tokens, before.log_entry) = (result.saved_tokens, result.log_entry);
                     before.pin_proposals = result.pin_proposals;
@@ -117,7 +236,7 @@ impl Climbed {
                     let before = self.result.replace(result);
                     if let (Some(before), Some(now)) = (before, &mut self.result) {
                         let spent = CallCost { calls: before.llm_calls, usage: before.usage };
-                        now.add(held, &[], spent)?;
+                        now.add(view, &[], spent)?;
                     }
                 }
             }
@@ -129,17 +248,16 @@ impl Climbed {
 /// Makes the moves that a rung without a model proposes; false when there are none. When another tab changed the context
 /// first, what it made of it is looked at again: it may have freed enough.
 pub(super) async fn reduce(
-    io: &Io,
-    held: &SessionGuard,
-    (rung, run): (&RungSpec, &Run<'_>),
-    propose: fn(&State) -> Result<Vec<Move>>,
+    run: &Run<'_>,
+    rung: &RungSpec,
+    propose: fn(&View) -> Result<Vec<Move>>,
     done: &mut Climbed,
 ) -> Result<bool> {
-    let propose = |state: &State| match (rung.fires)(state, run, done) {
-        true => propose(state),
+    let propose = |view: &View| match (rung.fires)(view, run, done) {
+        true => propose(view),
         false => Ok(Vec::new()),
     };
-    let edit = carry_out(io, held, rung.rung, run.trigger, &propose).await?;
+    let edit = carry_out(run, rung.rung, &propose).await?;
     let did = !edit.indices.is_empty();
     done.edits.extend(Some(edit).filter(|_| did));
     Ok(did)
@@ -147,16 +265,14 @@ pub(super) async fn reduce(
 
 /// Makes the moves that are proposed, and anew where another tab came first.
 pub(super) async fn carry_out(
-    io: &Io,
-    held: &SessionGuard,
+    run: &Run<'_>,
     rung: Rung,
-    trigger: Trigger,
-    propose: &dyn Fn(&State) -> Result<Vec<Move>>,
+    propose: &dyn Fn(&View) -> Result<Vec<Move>>,
 ) -> Result<Edit> {
     let mut again = 0;
     loop {
-        let moves = propose(&held.state())?;
-        match replace::run(io, held, rung, moves, (trigger, None)).await {
+        let moves = propose(&run.view())?;
+        match replace::run(run, rung, moves, None).await {
             Err(error) if error.code == Code::Conflict && again < AGAIN => again += 1,
             done => return done,
         }

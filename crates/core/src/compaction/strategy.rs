@@ -6,7 +6,7 @@ use super::shape::shape;
 use crate::context::Placeholder;
 use crate::error::Result;
 use crate::keys::ids;
-use crate::log::State;
+use crate::log::View;
 use crate::message::{Part, Role};
 use crate::summary::names;
 use crate::wire;
@@ -39,12 +39,12 @@ pub(super) struct Strategy {
 
 impl Strategy {
     /// Looks the context over.
-    pub(super) fn of(state: &State, found: &[Found]) -> Result<Self> {
-        let numbers = state.settings.numbers.react;
+    pub(super) fn of(view: &View, found: &[Found]) -> Result<Self> {
+        let numbers = view.settings.numbers.react;
         if !numbers.strategies {
             return Ok(Strategy::default());
         }
-        let (compressed, relied) = (compressed(state)?, relied(state, found)?);
+        let (compressed, relied) = (compressed(view)?, relied(view, found)?);
         Ok(Strategy { on: true, compressed, relied, most: numbers.reliance_ratio })
     }
 
@@ -75,14 +75,14 @@ impl Strategy {
 }
 
 /// What stands in the context in place of texts that were compressed, but for those that were cut because a call failed.
-fn compressed(state: &State) -> Result<HashMap<String, String>> {
+fn compressed(view: &View) -> Result<HashMap<String, String>> {
     let mut known = HashMap::new();
-    for (at, item) in state.context.items().iter().enumerate() {
+    for (at, item) in view.items().iter().enumerate() {
         if !item.origin.offloads().iter().any(|offload| offload.how == Placeholder::Compressed) {
             continue;
         }
         let value = wire::parse(at, &item.body)?;
-        let message = state.format().wire().read(at, &value)?;
+        let message = view.format.wire().read(at, &value)?;
         for (nth, result) in message.results().enumerate() {
             let offload =
                 item.origin.offloads().iter().find(|offload| offload.is_result() && offload.nth == nth);
@@ -121,12 +121,12 @@ impl Mentions {
 }
 
 /// Which results later turns rely on: they name what its call names, or what nobody had named before the result did.
-fn relied(state: &State, found: &[Found]) -> Result<Vec<bool>> {
+fn relied(view: &View, found: &[Found]) -> Result<Vec<bool>> {
     let mut calls: HashMap<(String, String), usize> = HashMap::new();
     let mut mentioned: HashMap<String, Mentions> = HashMap::new();
-    for (at, item) in state.context.items().iter().enumerate() {
+    for (at, item) in view.items().iter().enumerate() {
         let value = wire::parse(at, &item.body)?;
-        let message = state.format().wire().read(at, &value)?;
+        let message = view.format.wire().read(at, &value)?;
         if message.role == Role::System {
             continue;
         }

@@ -5,16 +5,17 @@ use super::cut::{self, Aim, Proposal};
 use super::floor::{Least, floor};
 use super::frame::tokens_of;
 use super::result::{CompactionResult, Edit};
-use super::rung::{AGAIN, Climbed, Run, RungSpec};
+use super::rung::{AGAIN, Climbed, Run, RungSpec, RungWork};
 use super::write::{Written, by_model, fell_back, input_limit, tell};
 use super::{emergency, last, reasoning};
-use crate::checkpoint::{self, warn_after};
+use crate::checkpoint::{self, model_size, reliability, warn_after};
 use crate::context::{Keep, LogEntry};
 use crate::error::{Code, Error, Result};
-use crate::log::{Cause, ContextChange, Job, SessionGuard, State, Summarised, elsewhere};
+use crate::log::{Cause, ContextChange, Job, Summarised, View, elsewhere};
 use crate::policy::{Rung, Trigger};
 use crate::step::{Effect, Io, LogLevel, Notice, Stage};
 use crate::summary::PROMPT_VERSION;
+use std::rc::Rc;
 
 /// Why preset `checkpoint` does nothing (`S5.5`).
 const NOTHING: &str = "No messages to compress";
@@ -25,80 +26,75 @@ const TOO_LITTLE: &str = "Nothing to compress: too little to summarize";
 /// Due by hand, when the provider said that the prompt was too long, and by what offloading left.
 pub(super) const RUNG: RungSpec = RungSpec {
     rung: Rung::Summarise,
-    fires: |state, run, done| {
+    fires: |view, run, done| {
         let forced = matches!(run.trigger, Trigger::Manual | Trigger::Overflow);
-        forced || fires(state, done.freed_by(Rung::Offload))
+        forced || fires(view, done.freed_by(Rung::Offload))
     },
-    waits: Some(can_wait),
-    apply: |io, held, run, done| Box::pin(apply(io, held, run, done)),
-    least,
+    work: RungWork::Steps { waits: Some(can_wait), apply: |run, done| Box::pin(apply(run, done)), least },
     idle: |_| Some("the next summary is not due yet"),
 };
 
 /// What the options say is kept; of a share of what is left, which is smaller with every summary, one message.
-fn least(state: &State, least: &mut Least) -> Result<()> {
-    let mut aim = Aim::of(&state.settings);
-    least.proposal = cut::propose(state, aim)?.ok();
+fn least(view: &View, least: &mut Least) -> Result<()> {
+    let mut aim = Aim::of(&view.settings);
+    least.proposal = cut::propose(view, aim)?.ok();
     if least.proposal.is_some() && matches!(aim.keep, Keep::Fraction(_)) {
         aim.keep = Keep::Messages(1);
-        least.proposal = cut::propose(state, aim)?.ok();
+        least.proposal = cut::propose(view, aim)?.ok();
     }
     Ok(())
 }
 
 /// Summarising is due when offloading freed too little and the last attempt is long enough ago (`S1.4`), or when the
 /// context does not fit the window at all.
-fn fires(state: &State, freed: usize) -> bool {
-    let numbers = &state.settings.numbers;
-    let tokens = state.tokens();
-    let cooled = state
-        .row
-        .attempted_at
-        .is_none_or(|at| state.row.steps.saturating_sub(at) >= numbers.compact_cooldown_steps);
-    let due = state.is_due()
+fn fires(view: &View, freed: usize) -> bool {
+    let numbers = &view.settings.numbers;
+    let tokens = view.usage.tokens;
+    let cooled = view.since_attempt.is_none_or(|steps| steps >= numbers.compact_cooldown_steps);
+    let due = view.usage.is_due
         && freed < numbers.compact_trigger_threshold
         && cooled
-        && gain(state) >= numbers.min_savings;
-    due || tokens > state.settings.hard_limit
+        && gain(view) >= numbers.min_savings;
+    due || tokens > view.settings.hard_limit
 }
 
 /// The most that a summary could free: everything but the messages that are kept at the end (`S3.3`).
-fn gain(state: &State) -> usize {
-    let total = state.context.totals().tokens;
-    let kept = match state.settings.keep {
+fn gain(view: &View) -> usize {
+    let total = view.context.totals().tokens;
+    let kept = match view.settings.keep {
         Keep::Tokens(tokens) => tokens,
         Keep::Fraction(fraction) => (total as f64 * fraction) as usize,
-        Keep::Messages(count) => {
-            state.context.items().iter().rev().take(count).map(|item| item.size.tokens).sum()
-        }
+        Keep::Messages(count) => view.items().iter().rev().take(count).map(|item| item.size.tokens).sum(),
     };
     total.saturating_sub(kept)
 }
 
 /// Where a share of the tokens is kept, one summary may not be enough: another one keeps the share of what it left. It is
 /// tried again as long as that gets anywhere.
-async fn apply(io: &Io, held: &mut SessionGuard, run: &Run<'_>, done: &mut Climbed) -> Result<bool> {
-    let limit = held.settings().hard_limit;
+async fn apply(run: &Run<'_>, done: &mut Climbed) -> Result<bool> {
+    let settings = run.settings();
+    let limit = settings.hard_limit;
     for _ in 0..AGAIN {
         // A summary may fail: what the step that needs none would leave decides.
-        let floor = floor(io, held, run.trigger, true).await?;
+        let floor = floor(run.io, &run.view(), run.trigger, true).await?;
         if floor.total > limit && run.trigger != Trigger::Manual {
             // No summary makes it fit: the model would be asked in vain, step after step.
             done.idle.push(floor.to_string().into());
             return Ok(true);
         }
-        let room = held.settings().numbers.target_tokens.min(limit / 4);
+        let room = settings.numbers.target_tokens.min(limit / 4);
         let excess = floor.before.saturating_add(room).saturating_sub(limit);
-        if held.tokens() > limit && excess > 0 {
-            last::shorten(io, held, run, (excess, &|index| floor.stays.holds(index)), done).await?;
-            if run.trigger == Trigger::Auto && !held.state().is_due() && held.tokens() <= limit {
+        if run.tokens() > limit && excess > 0 {
+            last::shorten(run, excess, &|index| floor.stays.holds(index), done).await?;
+            let view = run.view();
+            if run.trigger == Trigger::Auto && !view.usage.is_due && view.fits() {
                 return Ok(true);
             }
         }
-        let proposal = cut::propose(&held.state(), Aim::of(&held.settings()))?;
+        let proposal = cut::propose(&run.view(), Aim::of(&settings))?;
         let unproposed = proposal.as_ref().err().cloned();
-        emergency::secure(io, held, run.trigger).await?;
-        let mut result = self::run(io, held, (run, Rung::Summarise), proposal).await?;
+        emergency::secure(run).await?;
+        let mut result = self::run(run, Rung::Summarise, proposal).await?;
         if !result.changed {
             done.idle.extend(unproposed.or_else(|| result.reason.clone()).map(Into::into));
         }
@@ -108,7 +104,7 @@ async fn apply(io: &Io, held: &mut SessionGuard, run: &Run<'_>, done: &mut Climb
         let freed = result.freed_tokens;
         done.edits.extend(result.applied_edits.iter().cloned());
         done.result = Some(result);
-        if run.trigger == Trigger::Manual || freed == 0 || held.tokens() <= limit {
+        if run.trigger == Trigger::Manual || freed == 0 || run.tokens() <= limit {
             return Ok(true);
         }
     }
@@ -117,50 +113,48 @@ async fn apply(io: &Io, held: &mut SessionGuard, run: &Run<'_>, done: &mut Climb
 
 /// True when a summary that is due may be made while the conversation goes on: a model is asked for it, there is something
 /// to summarise, and the prompt fits without it.
-fn can_wait(state: &State, trigger: Trigger) -> Result<bool> {
-    if trigger != Trigger::Auto || !state.settings.asks_a_model() || !emergency::has_room(state) {
+fn can_wait(view: &View, trigger: Trigger) -> Result<bool> {
+    if trigger != Trigger::Auto || !view.settings.asks_a_model() || !emergency::has_room(view) {
         return Ok(false);
     }
-    Ok(cut::propose(state, Aim::of(&state.settings))?.is_ok())
+    Ok(cut::propose(view, Aim::of(&view.settings))?.is_ok())
 }
 
 /// Replaces the older part of the history by a summary.
 ///
 /// A failed summary is a result with `success: false` and an unchanged history; a failed commit is an error, and the
 /// history and every offload are intact (`S1.11`).
-pub(crate) async fn run(
-    io: &Io,
-    held: &mut SessionGuard,
-    (run, rung): (&Run<'_>, Rung),
+pub(super) async fn run(
+    run: &Run<'_>,
+    rung: Rung,
     proposal: Result<Proposal, String>,
 ) -> Result<CompactionResult> {
+    let io = run.io;
     let started = io.now().await?;
-    let mut result = CompactionResult::begin(held, run.trigger);
-    tell(io, held, Stage::Identify, 1, 0);
+    let view = run.view();
+    let settings = Rc::clone(&view.settings);
+    let mut result = CompactionResult::begin(&view, run.trigger);
+    tell(io, &view, Stage::Identify, 1, 0);
     match proposal {
-        Err(_) if held.settings().preset.checkpoints => result.reason = Some(NOTHING.into()),
+        Err(_) if settings.preset.checkpoints => result.reason = Some(NOTHING.into()),
         Err(reason) => result.reason = Some(reason),
         Ok(mut proposal) => {
-            proposal.unanswered = held.state().unanswered(&proposal.compress)?;
+            proposal.unanswered = view.unanswered(&proposal.compress)?;
+            drop(view);
             io.breathe(proposal.compress.iter().map(|item| item.body.len()).sum()).await?;
-            let attempted_at = {
-                let mut state = held.state_mut();
-                let steps = state.row.steps;
-                state.row.attempted_at.replace(steps)
-            };
+            let attempted_at = run.note_attempt();
             let mut spent = CallCost::default();
-            let how = (run, rung, started);
-            let written = match run.writer.summary(io, held, &mut proposal, how, &mut spent).await {
+            let written = match run.writer.summary(run, rung, started, &mut proposal, &mut spent).await {
                 Ok(Some(written)) => Ok(written),
                 Ok(None) => {
-                    held.state_mut().row.attempted_at = attempted_at;
+                    run.take_back_attempt(attempted_at);
                     result.reason = Some(elsewhere().message);
-                    return result.end(io, held, started).await;
+                    return result.end(io, &run.view(), started).await;
                 }
                 Err(error) => Err(error),
             };
             let update = match &written {
-                Ok(written) => SummaryUpdate::of(io, held, &proposal, (run, rung), written).await,
+                Ok(written) => SummaryUpdate::of(run, rung, &proposal, written).await,
                 Err(error) => Err(error.clone()),
             };
             match update {
@@ -168,7 +162,7 @@ pub(crate) async fn run(
                     result.preserved_count = proposal.preserved;
                     result.retired_refs = proposal.retired();
                     let entry = update.entry;
-                    let edit = update.commit(io, held, &proposal, (run, rung)).await?;
+                    let edit = update.commit(run, rung, &proposal).await?;
                     result.pin_proposals = proposal.unanswered;
                     result.saved_tokens = Some(entry.saved);
                     result.log_entry = Some(entry.text());
@@ -179,14 +173,14 @@ pub(crate) async fn run(
                     if let Ok(written) = written {
                         (result.summary, result.fell_back) = (Some(written.text), written.fell_back);
                     }
-                    warn(io, held);
+                    warn(io, &run.view());
                 }
                 Err(error) if matches!(error.code, Code::Aborted | Code::Closed) => return Err(error),
                 // Nobody was asked to write, so nobody failed, as long as the context fits.
                 Err(error)
                     if error.code == Code::SummaryRejected
-                        && !by_model(&held.settings(), rung)
-                        && held.tokens() <= held.settings().hard_limit =>
+                        && !by_model(&settings, rung)
+                        && run.tokens() <= settings.hard_limit =>
                 {
                     result.reason = Some(format!("{TOO_LITTLE}, {} tokens", proposal.replaced_tokens));
                 }
@@ -199,7 +193,7 @@ pub(crate) async fn run(
             result.llm_calls = spent.calls;
         }
     }
-    let result = result.end(io, held, started).await?;
+    let result = result.end(io, &run.view(), started).await?;
     if result.summary.is_some() {
         io.tell(Effect::Notify(Notice::Compact {
             previous_tokens: result.previous_tokens,
@@ -212,12 +206,11 @@ pub(crate) async fn run(
 }
 
 /// Says so once a model of this size has summarised as often as it takes (`S5.11`).
-fn warn(io: &Io, held: &SessionGuard) {
-    let settings = held.settings();
+fn warn(io: &Io, View { settings, compressions, .. }: &View) {
     let Some(model) = settings.summariser_model().filter(|_| settings.preset.checkpoints) else { return };
-    let compressions = held.state().row.compressions;
-    if compressions == warn_after(checkpoint::model_size(model)) {
-        let score = held.state().reliability().score;
+    let size = model_size(model);
+    if *compressions == warn_after(size) {
+        let score = reliability(size, *compressions).score;
         io.log(
             LogLevel::Warn,
             format!(
@@ -229,22 +222,16 @@ fn warn(io: &Io, held: &SessionGuard) {
 
 /// The calls of a model that the summary takes; none where nobody is asked. `None` when someone else makes them, and
 /// there is room to wait for what they lead to.
-pub(super) async fn begin(
-    io: &Io,
-    held: &SessionGuard,
-    proposal: &Proposal,
-    trigger: Trigger,
-    rung: Rung,
-) -> Result<Option<Job>> {
-    let settings = held.settings();
+pub(super) async fn begin(run: &Run<'_>, rung: Rung, proposal: &Proposal) -> Result<Option<Job>> {
+    let settings = run.settings();
     if !by_model(&settings, rung) {
         return Ok(Some(Job::default()));
     }
-    let insist = trigger != Trigger::Auto || held.tokens() > settings.hard_limit;
+    let insist = run.trigger != Trigger::Auto || run.tokens() > settings.hard_limit;
     // As long as the calls for the parts of a long history may take, about.
     let rounds = proposal.replaced_tokens / input_limit(&settings, proposal.target_tokens).max(1);
     let rounds = 1 + rounds.div_ceil(settings.concurrency) as u64;
-    Job::begin(io, held, settings.timeout_ms.saturating_mul(rounds), insist).await
+    run.begin(settings.timeout_ms.saturating_mul(rounds), insist).await
 }
 
 /// The change that a summary makes, complete and checked, on its way into the store.
@@ -257,39 +244,32 @@ struct SummaryUpdate {
 
 impl SummaryUpdate {
     /// The change with all that follows from it. In preset `checkpoint` it must leave a prompt that fits (`S5.5`).
-    async fn of(
-        io: &Io,
-        held: &SessionGuard,
-        proposal: &Proposal,
-        (run, rung): (&Run<'_>, Rung),
-        written: &Written,
-    ) -> Result<SummaryUpdate> {
-        tell(io, held, Stage::Update, 1, 0);
-        let settings = held.settings();
-        let before = held.tokens();
+    async fn of(run: &Run<'_>, rung: Rung, proposal: &Proposal, written: &Written) -> Result<SummaryUpdate> {
+        let view = run.view();
+        tell(run.io, &view, Stage::Update, 1, 0);
+        let settings = &view.settings;
         let splice = proposal.splice(written.items.clone());
-        let (splices, of_reasoning) = reasoning::unbind(io, held, vec![splice]).await?;
+        let (splices, of_reasoning) = reasoning::unbind(run.io, &view, vec![splice]).await?;
         let replaced = proposal.replaced_tokens + tokens_of(&proposal.stay);
         let freed = replaced.saturating_sub(tokens_of(&written.items)) + of_reasoning;
-        let after = held.tokens_without(freed);
-        tell(io, held, Stage::Validate, 1, freed);
+        let after = view.usage.after(0, freed);
+        tell(run.io, &view, Stage::Validate, 1, freed);
         let fits = checkpoint::validate(after, settings.hard_limit, checkpoint::Parts::default());
         if let Some(message) = fits.message.filter(|_| settings.preset.checkpoints) {
             let what = format!("Compression failed validation: {message}");
             return Err(Error::new(Code::ContextOverflow, what));
         }
         let cause = Cause {
-            trigger: run.trigger.as_str().into(),
             prompt_version: Some(PROMPT_VERSION),
             model: written.model.clone(),
-            ..Cause::of(&held.state(), rung.stored(), after)
+            ..run.cause(rung.stored(), after)
         };
         let entry = LogEntry {
             at: written.started,
             messages: proposal.compress.len(),
             saved: replaced.saturating_sub(tokens_of(&written.items)),
             summaries: 1,
-            before,
+            before: view.usage.tokens,
             after,
             budget: settings.window,
         };
@@ -300,18 +280,12 @@ impl SummaryUpdate {
     }
 
     /// Puts it into the context, in one transaction.
-    async fn commit(
-        self,
-        io: &Io,
-        held: &SessionGuard,
-        proposal: &Proposal,
-        (run, rung): (&Run<'_>, Rung),
-    ) -> Result<Edit> {
-        tell(io, held, Stage::Commit, 1, self.freed);
-        held.change(io, self.change).await?;
+    async fn commit(self, run: &Run<'_>, rung: Rung, proposal: &Proposal) -> Result<Edit> {
+        tell(run.io, &run.view(), Stage::Commit, 1, self.freed);
+        run.change(self.change).await?;
         let indices = proposal.indices();
         let (count, freed) = (indices.len(), self.freed);
-        io.log(LogLevel::Info, format!("Summarised {count} messages, {freed} tokens freed"));
+        run.io.log(LogLevel::Info, format!("Summarised {count} messages, {freed} tokens freed"));
         let edit = Edit { detail: self.detail, ..Edit::named(rung.as_str(), indices, freed) };
         Ok(run.writer.told(rung, edit))
     }

@@ -2,7 +2,7 @@
 
 use super::compress::{self, Load};
 use crate::error::Result;
-use crate::log::State;
+use crate::log::View;
 use crate::message::{Message, Part, Role};
 use crate::policy::Rung;
 use crate::tokens::budget::percent;
@@ -93,44 +93,39 @@ pub struct Compression {
 }
 
 /// How full a session's context is.
-pub(crate) fn stats(state: &State) -> Result<ReactStats> {
+pub(crate) fn stats(view: &View) -> Result<ReactStats> {
     let Load { size: total_size, limit: model_limit, threshold: compression_threshold, .. } =
-        compress::load(state)?;
+        compress::load(view)?;
     Ok(ReactStats {
         total_size,
         model_limit,
         usage_percent: percent(total_size, model_limit) as f64 / 10.0,
-        turns_count: state.context.totals().calls,
+        turns_count: view.context.totals().calls,
         compression_threshold,
         needs_compression: total_size > compression_threshold,
     })
 }
 
 /// The context as a trajectory.
-pub(crate) fn trajectory(state: &State) -> Result<Trajectory> {
-    let numbers = state.settings.numbers.react;
+pub(crate) fn trajectory(view: &View, metadata: TrajectoryMetadata) -> Result<Trajectory> {
+    let numbers = view.settings.numbers.react;
     let on = numbers.single_enabled || numbers.global_enabled;
     let mut reasoning_trace = Vec::new();
     let mut execution = Execution { final_response: String::new(), tool_calls: Vec::new() };
     let mut waiting: HashMap<String, Vec<usize>> = HashMap::new();
-    for (at, item) in state.context.items().iter().enumerate() {
+    for (at, item) in view.items().iter().enumerate() {
         let value = wire::parse(at, &item.body)?;
-        let message = state.format().wire().read(at, &value)?;
-        let is_trajectory = state.format() == Format::React;
+        let message = view.format.wire().read(at, &value)?;
+        let is_trajectory = view.format == Format::React;
         read(&message, is_trajectory, &mut waiting, &mut reasoning_trace, &mut execution);
     }
     Ok(Trajectory {
-        metadata: TrajectoryMetadata {
-            session: state.row.id.clone(),
-            created_at: state.row.created_at,
-            updated_at: state.row.updated_at,
-            messages: state.row.messages,
-        },
+        metadata,
         reasoning_trace,
         execution,
         context_compression: Compression {
-            enabled: on && state.settings.rungs.contains(&Rung::Compress),
-            stats: stats(state)?,
+            enabled: on && view.settings.rungs.contains(&Rung::Compress),
+            stats: stats(view)?,
         },
     })
 }

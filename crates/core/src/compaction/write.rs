@@ -3,19 +3,19 @@
 use super::ask::{Judged, SummaryJob, ask, shorter};
 use super::call::CallCost;
 use super::cut::Proposal;
-use super::frame::{author_of, candidate, knows, text_of};
+use super::frame::{author_of, knows, text_of};
 use super::keeping::Kept;
 use super::parts::{History, clean, without_content};
 use super::redaction::{messages_without_secrets, redact, without_secrets};
+use super::rung::Run;
 use super::{files, replace};
 use crate::context::{Item, Origin};
 use crate::error::{Code, Error, Result};
-use crate::log::{Closing, Job, SessionGuard};
+use crate::log::{Closing, Job, View};
 use crate::policy::{Fallback, Rung, Settings, Summariser};
-use crate::recall::Archive;
 use crate::step::{Effect, Io, LogLevel, Notice, Progress, Purpose, Stage};
 use crate::summary::{self, SummaryRequest};
-use crate::wire;
+use crate::wire::{self, Format};
 use std::rc::Rc;
 
 /// Share of the window that a summary call may fill, in percent: the rest is for what an estimate may be off.
@@ -33,9 +33,9 @@ pub(super) fn input_limit(settings: &Settings, target: usize) -> usize {
 }
 
 /// How far a compaction is. Preset `checkpoint` tells its six stages (`S5.5`), the others what takes time.
-pub(super) fn tell(io: &Io, held: &SessionGuard, stage: Stage, total: usize, freed: usize) {
-    let tokens = held.tokens();
-    let stage = match (held.settings().preset.checkpoints, stage) {
+pub(super) fn tell(io: &Io, view: &View, stage: Stage, total: usize, freed: usize) {
+    let tokens = view.usage.tokens;
+    let stage = match (view.settings.preset.checkpoints, stage) {
         (true, Stage::Read) => Stage::Prepare,
         (true, Stage::Commit) => return,
         (false, Stage::Identify | Stage::Checkpoint | Stage::Update | Stage::Validate) => return,
@@ -67,32 +67,30 @@ pub(super) struct Written {
 /// Gets a summary that passes its checks and makes the message that holds it. The session is free for appends while
 /// the summariser works.
 pub(super) async fn write(
-    io: &Io,
-    held: &mut SessionGuard,
+    run: &Run<'_>,
+    rung: Rung,
     (proposal, kept): (&Proposal, Option<&Kept>),
-    (instructions, rung): (Option<&str>, Rung),
     (started, job): (u64, &Job),
     spent: &mut CallCost,
 ) -> Result<Written> {
-    let settings = held.settings();
-    tell(io, held, Stage::Read, proposal.compress.len(), 0);
-    let format = held.format();
-    let bodies = restore(io, held, proposal).await?;
+    let (io, view) = (run.io, run.view());
+    let (settings, format) = (Rc::clone(&view.settings), view.format);
+    tell(io, &view, Stage::Read, proposal.compress.len(), 0);
+    let bodies = restore(run, format, proposal).await?;
     let bytes = bodies.iter().map(|body| body.len()).sum();
     io.breathe(bytes).await?;
     let values = bodies.iter().map(|body| wire::parse(0, body)).collect::<Result<Vec<_>>>()?;
     let mut messages = values.iter().map(|value| format.wire().read(0, value)).collect::<Result<Vec<_>>>()?;
-    let files = files::restored(io, held, proposal, &messages).await?;
+    let mut files = files::restored(io, &view, proposal, &messages).await?;
     io.breathe(bytes).await?;
-    messages_without_secrets(held, &mut messages);
+    messages_without_secrets(&view, &mut messages);
+    drop(view);
     io.breathe(bytes).await?;
     let mut failed = None;
     if by_model(&settings, rung) {
-        let constraints = kept.map(Kept::constraints);
-        let history = History::of(held, (&messages, proposal, job), constraints, instructions);
+        let history = History::of(run, (&messages, proposal, job), kept.map(Kept::constraints));
         let mut asking = HistorySummary {
-            io,
-            held: &mut *held,
+            run,
             history,
             kept,
             files: &files,
@@ -125,19 +123,19 @@ pub(super) async fn write(
     };
     let target = kept.map_or(proposal.target_tokens, |kept| kept.alone(proposal.target_tokens));
     let mut target = target.min(replaced / 2);
-    let mut files = files;
+    let framer = run.framer();
     if rung == Rung::Rollover {
-        target = target.min(room_anew(held, proposal));
+        target = target.min(room_anew(&framer.view, proposal));
         files = String::new();
     }
-    let text = kept.map_or_else(String::new, |kept| kept.summary(held, target));
+    let text = kept.map_or_else(String::new, |kept| kept.summary(&settings, target));
     let text = match text.is_empty() {
         true => summary::extractive(&messages, target, settings.estimator),
         false => text,
     };
-    let text = guard(held, proposal, &redact(io, held, text).await?);
-    tell(io, held, Stage::Checkpoint, 1, 0);
-    let items = match candidate(io, held, proposal, &text, &files, started).await {
+    let text = guarded(&framer.view, proposal, &redact(io, &framer.view, text).await?);
+    tell(io, &framer.view, Stage::Checkpoint, 1, 0);
+    let items = match framer.candidate(proposal, &text, &files, started).await {
         Ok(items) => items,
         // The summariser's own failure is what there is to mend.
         Err(error) if error.code == Code::SummaryRejected => return Err(failed.unwrap_or(error)),
@@ -152,9 +150,9 @@ pub(super) async fn write(
 }
 
 /// Tokens that the summary of a context that begins anew may take.
-pub(super) fn room_anew(held: &SessionGuard, proposal: &Proposal) -> usize {
-    let fixed = held.state().corrected(held.state().fixed_tokens);
-    let room = held.settings().hard_limit.saturating_sub(fixed);
+pub(super) fn room_anew(view: &View, proposal: &Proposal) -> usize {
+    let fixed = view.usage.corrected(view.usage.fixed);
+    let room = view.settings.hard_limit.saturating_sub(fixed);
     room.saturating_sub(proposal.mandatory_tokens) / 2
 }
 
@@ -164,21 +162,22 @@ pub(super) fn fell_back(error: &Error) -> String {
 }
 
 /// A text as it may stand for what is summarised.
-fn guard(held: &SessionGuard, proposal: &Proposal, text: &str) -> String {
+fn guarded(view: &View, proposal: &Proposal, text: &str) -> String {
     let covers = proposal.covers();
-    summary::guarded(text, &|reference| knows(&held.state(), &covers, reference))
+    summary::guarded(text, &|reference| knows(&view.references, &covers, reference))
 }
 
 /// The messages to summarise, with the text of their offloads back in place (`S1.6`).
-async fn restore(io: &Io, held: &SessionGuard, proposal: &Proposal) -> Result<Vec<Rc<str>>> {
-    let archive = Archive::of(&held.state());
+async fn restore(run: &Run<'_>, format: Format, proposal: &Proposal) -> Result<Vec<Rc<str>>> {
+    let (io, archive, log) = (run.io, run.archive(), run.log());
     let mut bodies = Vec::with_capacity(proposal.compress.len());
     for item in &proposal.compress {
-        if let Some(body) = without_quotes(held, item)? {
-            bodies.push(body);
-            continue;
-        }
-        if let Some(body) = unlogged(held, item) {
+        // One that was edited is read as it was given, where nothing is stored.
+        let body = match (without_quotes(format, item)?, &item.origin) {
+            (None, Origin::Edited { place, .. }) => log.unlogged(place.index),
+            (body, _) => body,
+        };
+        if let Some(body) = body {
             bodies.push(body);
             continue;
         }
@@ -196,26 +195,19 @@ async fn restore(io: &Io, held: &SessionGuard, proposal: &Proposal) -> Result<Ve
                 }
             });
         }
-        bodies.push(replace::restored(&held.state(), item, &texts)?);
+        bodies.push(replace::restored(format, item, &texts)?);
     }
     Ok(bodies)
 }
 
-/// A message that was edited, as it was given, where nothing is stored.
-fn unlogged(held: &SessionGuard, item: &Item) -> Option<Rc<str>> {
-    let Origin::Edited { place, .. } = &item.origin else { return None };
-    let state = held.state();
-    state.unlogged.get(&place.index).filter(|_| !state.durable).map(Rc::clone)
-}
-
 /// An earlier summary without what stands behind its text: the new one quotes those messages itself, and puts files back.
-pub(super) fn without_quotes(held: &SessionGuard, item: &Item) -> Result<Option<Rc<str>>> {
+pub(super) fn without_quotes(format: Format, item: &Item) -> Result<Option<Rc<str>>> {
     let Origin::Summary { checkpoint, prose, .. } = &item.origin else { return Ok(None) };
     if *prose == 0 {
         return Ok(None);
     }
-    let text = text_of(held, item, false)?;
-    let (value, wire) = (wire::parse(0, &item.body)?, held.format().wire());
+    let text = text_of(format, item, false)?;
+    let (value, wire) = (wire::parse(0, &item.body)?, format.wire());
     Ok(Some(Rc::from(wire.text_message(author_of(item), &text, checkpoint, Some(&value)))))
 }
 
@@ -226,8 +218,7 @@ pub(super) fn by_model(settings: &Settings, rung: Rung) -> bool {
 
 /// Asking for the summary of a history (`S1.7`).
 struct HistorySummary<'a> {
-    io: &'a Io,
-    held: &'a mut SessionGuard,
+    run: &'a Run<'a>,
     history: History<'a>,
     kept: Option<&'a Kept>,
     files: &'a str,
@@ -243,10 +234,10 @@ struct HistorySummary<'a> {
 
 impl HistorySummary<'_> {
     async fn build(&mut self, attempt: u32, refused: Option<&str>) -> Result<Rc<SummaryRequest>> {
-        let HistorySummary { io, held, history, spent, .. } = self;
-        let tokens = held.tokens();
-        let attempts = (attempt as usize - 1, held.settings().numbers.retry_count as usize);
-        let (request, purpose, steps) = history.next(io, held, refused, attempts, spent).await?;
+        let HistorySummary { run, history, spent, .. } = self;
+        let (io, tokens) = (run.io, run.tokens());
+        let attempts = (attempt as usize - 1, run.settings().numbers.retry_count as usize);
+        let (request, purpose, steps) = history.next(run, refused, attempts, spent).await?;
         io.tell(Effect::Progress(Progress {
             stage: Stage::Summarise,
             done: steps.0,
@@ -256,7 +247,7 @@ impl HistorySummary<'_> {
         }));
         let bytes = request.messages.iter().map(|message| message.content.len()).sum();
         io.breathe(bytes).await?;
-        let request = clean(io, held, request).await?;
+        let request = clean(io, &run.view(), request).await?;
         io.breathe(bytes).await?;
         self.purpose = purpose;
         self.against = match purpose {
@@ -289,24 +280,25 @@ impl SummaryJob for HistorySummary<'_> {
     }
 
     async fn accept(&mut self, answer: &str) -> Result<Judged<Self::Written>> {
-        let HistorySummary { io, ref held, ref history, kept, files, started, ref against, .. } = *self;
-        let (settings, proposal) = (held.settings(), history.proposal);
+        let HistorySummary { run, ref history, kept, files, started, ref against, .. } = *self;
+        let (framer, proposal) = (run.framer(), history.proposal);
+        let (view, settings) = (&framer.view, &framer.view.settings);
         // The estimator's tokens mean nothing to an app that counts itself: its own counter decides in `candidate`.
         let most = if settings.app_counts { usize::MAX } else { proposal.replaced_tokens };
         let text = match summary::check(answer, against, most, settings.estimator) {
-            Ok(text) => guard(held, proposal, &without_secrets(held, text)),
+            Ok(text) => guarded(view, proposal, &without_secrets(view, text)),
             Err(rejection) => return Ok(Judged::Bad(rejection.reason)),
         };
-        tell(io, held, Stage::Checkpoint, 1, 0);
+        tell(run.io, view, Stage::Checkpoint, 1, 0);
         let mut behind = String::new();
         if let Some(kept) = kept {
-            if let Some(reason) = kept.objection(&text, held, proposal.replaced_tokens) {
+            if let Some(reason) = kept.objection(&text, settings.estimator, proposal.replaced_tokens) {
                 return Ok(Judged::Bad(reason));
             }
-            behind = guard(held, proposal, &kept.behind(io, held, &text).await?);
+            behind = guarded(view, proposal, &kept.behind(run.io, view, &text).await?);
         }
         behind.push_str(files);
-        match candidate(io, held, proposal, &text, &behind, started).await {
+        match framer.candidate(proposal, &text, &behind, started).await {
             Ok(items) => Ok(match kept.and_then(|kept| kept.missing(&text)) {
                 Some(missing) => Judged::Lacking((text, items), missing),
                 None => Judged::Good((text, items)),
@@ -326,10 +318,10 @@ impl SummaryJob for HistorySummary<'_> {
     }
 
     fn release(&mut self) {
-        self.held.release();
+        self.run.release();
     }
 
     fn acquire(&mut self) -> Result<()> {
-        self.held.acquire()
+        self.run.acquire()
     }
 }

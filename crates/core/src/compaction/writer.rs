@@ -14,10 +14,9 @@ use super::write::{Written, by_model, max_tokens, room_anew, write};
 use crate::checkpoint::Level;
 use crate::context::{Item, Origin, Size, SummaryMeta};
 use crate::error::{Code, Error, Result};
-use crate::log::{Job, SessionGuard};
+use crate::log::{Job, View};
 use crate::message::Role;
 use crate::policy::Rung;
-use crate::step::Io;
 use crate::wire::{self, Author};
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -48,13 +47,12 @@ impl Writer {
     /// Shorter texts.
     pub(super) async fn shorten(
         &self,
-        io: &Io,
-        held: &mut SessionGuard,
+        run: &Run<'_>,
         asks: Vec<Ask<'_>>,
         stored: &Job,
         spent: &mut Spent,
     ) -> Result<Vec<Result<String>>> {
-        let Writer::Nobody(foretold) = self else { return shorten_each(io, held, asks, stored, spent).await };
+        let Writer::Nobody(foretold) = self else { return shorten_each(run, asks, stored, spent).await };
         let calls = CallTally { count: asks.len(), ..CallTally::default() };
         foretold.borrow_mut().push(Foretold { rung: Rung::Compress, indices: Vec::new(), calls });
         Ok(asks.iter().map(|ask| Ok("x".repeat(ask.target().max(1)))).collect())
@@ -63,35 +61,38 @@ impl Writer {
     /// A summary; nothing when someone else asks for it, and there is room to wait for what that leads to.
     pub(super) async fn summary(
         &self,
-        io: &Io,
-        held: &mut SessionGuard,
+        run: &Run<'_>,
+        rung: Rung,
+        started: u64,
         proposal: &mut Proposal,
-        (run, rung, started): (&Run<'_>, Rung, u64),
         spent: &mut CallCost,
     ) -> Result<Option<Written>> {
         let Writer::Nobody(foretold) = self else {
-            let Some(job) = begin(io, held, proposal, run.trigger, rung).await? else { return Ok(None) };
-            let kept = Kept::of(io, held, proposal, rung).await?;
-            let of = (&*proposal, kept.as_ref());
-            return write(io, held, of, (run.instructions, rung), (started, &job), spent).await.map(Some);
+            let Some(job) = begin(run, rung, proposal).await? else { return Ok(None) };
+            let kept = match run.settings().numbers.keep {
+                Some(numbers) => Some(Kept::of(run, proposal, rung, numbers).await?),
+                None => None,
+            };
+            return write(run, rung, (&*proposal, kept.as_ref()), (started, &job), spent).await.map(Some);
         };
-        let (settings, replaced) = (held.settings(), proposal.replaced_tokens);
+        let (view, replaced) = (run.view(), proposal.replaced_tokens);
+        let settings = &view.settings;
         let beside = settings.numbers.keep.map_or(0, |keep| budget(keep, replaced));
         let mut own = proposal.target_tokens + beside;
-        if by_model(&settings, rung) {
-            let calls = foretell(held, proposal)?;
+        if by_model(settings, rung) {
+            let calls = foretell(run, proposal)?;
             foretold.borrow_mut().push(Foretold { rung, indices: proposal.indices(), calls });
         } else {
             own = own.min(replaced / 2);
         }
         if rung == Rung::Rollover {
-            own = own.min(room_anew(held, proposal));
+            own = own.min(room_anew(&view, proposal));
         }
         if own + proposal.quoted_tokens >= replaced {
             let what = "a summary would not be smaller than what it replaces";
             return Err(Error::new(Code::SummaryRejected, what));
         }
-        let items = [proposal.stay.clone(), vec![stand_in(held, proposal, own, started)?]].concat();
+        let items = [proposal.stay.clone(), vec![stand_in(&view, proposal, own, started)?]].concat();
         let (text, fell_back, model, job) = Default::default();
         Ok(Some(Written { text, items, fell_back, model, started, job }))
     }
@@ -99,16 +100,15 @@ impl Writer {
     /// One checkpoint of `level` in the place of `items`; nothing when the summariser fails.
     pub(super) async fn checkpoint(
         &self,
-        io: &Io,
-        held: &mut SessionGuard,
+        run: &Run<'_>,
         items: &[Item],
         (rung, level): (Rung, Level),
         spent: &mut CallCost,
     ) -> Result<Option<Item>> {
         let Writer::Nobody(foretold) = self else {
-            return ageing::written(io, held, items, level, spent).await;
+            return ageing::written(run, items, level, spent).await;
         };
-        let settings = held.settings();
+        let settings = run.settings();
         let target = settings.checkpoint_tokens(level);
         let (item, input) = shorter_item(items, level, target);
         if settings.asks_a_model() {
@@ -142,11 +142,11 @@ impl Writer {
 }
 
 /// What stands for a summary of `own` tokens that nobody wrote.
-fn stand_in(held: &SessionGuard, proposal: &Proposal, own: usize, started: u64) -> Result<Item> {
-    let (context, row) = (held.context(), held.state().row.compressions);
-    let like = context.items().last().map(|item| wire::parse(0, &item.body)).transpose()?;
+fn stand_in(view: &View, proposal: &Proposal, own: usize, started: u64) -> Result<Item> {
+    let row = view.compressions;
+    let like = view.items().last().map(|item| wire::parse(0, &item.body)).transpose()?;
     let checkpoint: Rc<str> = Rc::from(format!("cp_{row}"));
-    let body = held.format().wire().text_message(proposal.author, "…", &checkpoint, like.as_ref());
+    let body = view.format.wire().text_message(proposal.author, "…", &checkpoint, like.as_ref());
     let tokens = own + proposal.quoted_tokens;
     let made = SummaryMeta {
         level: proposal.level,

@@ -180,6 +180,24 @@ pub enum Placeholder {
 }
 
 impl Placeholder {
+    /// What it stands for: a result, the input of a call, or a text of the user.
+    fn kind(self) -> u64 {
+        match self {
+            Placeholder::Input => 1,
+            Placeholder::Text => 2,
+            _ => 0,
+        }
+    }
+
+    /// The texts of a message that it may stand for.
+    pub(crate) fn texts<'a>(self, message: &'a Message<'_>) -> Vec<&'a str> {
+        match self {
+            Placeholder::Input => message.calls().map(|call| call.arguments.as_ref()).collect(),
+            Placeholder::Text => message.texts().collect(),
+            _ => message.results().map(|result| result.text.as_ref()).collect(),
+        }
+    }
+
     fn is_reference(&self) -> bool {
         *self == Placeholder::Reference
     }
@@ -200,26 +218,17 @@ impl Placeholder {
 impl Offload {
     /// True for a result; else it is the input of a call, or a text of the user.
     pub fn is_result(&self) -> bool {
-        !matches!(self.how, Placeholder::Input | Placeholder::Text)
+        self.how.kind() == 0
     }
 
     /// Where it was in its message, in order: results, then inputs, then texts.
     pub(crate) fn order(&self) -> u64 {
-        let kind = match self.how {
-            Placeholder::Input => 1,
-            Placeholder::Text => 2,
-            _ => 0,
-        };
-        (kind << 32) | self.nth as u64
+        (self.how.kind() << 32) | self.nth as u64
     }
 
     /// Its text in the message as it was appended.
     pub fn text_in<'a>(&self, message: &'a Message<'_>) -> Option<&'a str> {
-        match self.how {
-            Placeholder::Input => message.calls().nth(self.nth).map(|call| call.arguments.as_ref()),
-            Placeholder::Text => message.texts().nth(self.nth),
-            _ => message.results().nth(self.nth).map(|result| result.text.as_ref()),
-        }
+        self.how.texts(message).get(self.nth).copied()
     }
 }
 
@@ -252,19 +261,9 @@ impl Origin {
         }
     }
 
-    /// True when the `nth` result was moved to the store.
-    pub(crate) fn is_replaced(&self, nth: usize) -> bool {
-        self.offloads().iter().any(|offload| offload.is_result() && offload.nth == nth)
-    }
-
-    /// True when the input of the `nth` call was.
-    pub(crate) fn is_input_replaced(&self, nth: usize) -> bool {
-        self.offloads().iter().any(|offload| offload.how == Placeholder::Input && offload.nth == nth)
-    }
-
-    /// True when the `nth` text was.
-    pub(crate) fn is_text_replaced(&self, nth: usize) -> bool {
-        self.offloads().iter().any(|offload| offload.how == Placeholder::Text && offload.nth == nth)
+    /// True when the `nth` text of the kind of `how` was moved to the store.
+    pub(crate) fn is_replaced(&self, how: Placeholder, nth: usize) -> bool {
+        self.offloads().iter().any(|offload| offload.nth == nth && offload.how.kind() == how.kind())
     }
 
     /// The messages that a summary quotes verbatim.
@@ -390,6 +389,11 @@ pub struct Context {
 }
 
 impl Context {
+    /// These items, and the messages that left it.
+    pub(crate) fn of(items: Vec<Item>, left: Vec<Departed>) -> Self {
+        Context { left, ..items.into_iter().collect() }
+    }
+
     /// The items, oldest first.
     pub fn items(&self) -> &[Item] {
         &self.items

@@ -45,22 +45,10 @@ pub(crate) fn session(secret: &str) -> String {
 /// Prefix of a reference to an offload (`S1.1`).
 pub(crate) const REFERENCE_PREFIX: &str = "off_";
 
-/// The reference of the `nth` result of message `index`. It depends on the session's secret, so it cannot be guessed
-/// from the content, and on nothing that changes when a commit is tried again.
-pub(crate) fn reference(secret: &str, index: usize, nth: usize) -> String {
-    let place = format!("{index}/{nth}");
-    format!("{REFERENCE_PREFIX}{}", id(&[b"offload", secret.as_bytes(), place.as_bytes()]))
-}
-
-/// The same of the input of its `nth` call.
-pub(crate) fn input_reference(secret: &str, index: usize, nth: usize) -> String {
-    let place = format!("{index}/input/{nth}");
-    format!("{REFERENCE_PREFIX}{}", id(&[b"offload", secret.as_bytes(), place.as_bytes()]))
-}
-
-/// The same of its `nth` text.
-pub(crate) fn text_reference(secret: &str, index: usize, nth: usize) -> String {
-    let place = format!("{index}/text/{nth}");
+/// The reference of the `nth` text of a kind in message `index`; results are of the kind without a name. It depends on the
+/// session's secret, so it cannot be guessed from the content, and on nothing that changes when a commit is tried again.
+pub(crate) fn reference(secret: &str, index: usize, kind: &str, nth: usize) -> String {
+    let place = format!("{index}/{kind}{nth}");
     format!("{REFERENCE_PREFIX}{}", id(&[b"offload", secret.as_bytes(), place.as_bytes()]))
 }
 

@@ -195,7 +195,7 @@ impl LogCheck {
 
 /// A view as it was when it was made.
 #[derive(Debug, Default, Clone)]
-pub(crate) struct View {
+pub(crate) struct CheckedView {
     pub(crate) items: Vec<Unread>,
     pub(crate) left: Vec<Departed>,
     /// Log rows from here on are behind it.
@@ -210,19 +210,19 @@ pub(crate) struct ViewCheck {
     /// Views so far.
     pub(crate) views: u64,
     /// The last one; behind one that could not be read nothing is known until the next whole one.
-    now: Option<View>,
+    now: Option<CheckedView>,
     seen: HashSet<String>,
 }
 
 impl Default for ViewCheck {
     fn default() -> Self {
-        ViewCheck { views: 0, now: Some(View::default()), seen: HashSet::new() }
+        ViewCheck { views: 0, now: Some(CheckedView::default()), seen: HashSet::new() }
     }
 }
 
 impl ViewCheck {
     /// The last view that was read.
-    pub(crate) fn now(&self) -> Option<&View> {
+    pub(crate) fn now(&self) -> Option<&CheckedView> {
         self.now.as_ref()
     }
 
@@ -265,7 +265,7 @@ impl ViewCheck {
             // It changes one that is unknown, which was said.
             (None, false) => return Vec::new(),
         };
-        let now = View { left, restored, to, items: record::replay(items, view) };
+        let now = CheckedView { left, restored, to, items: record::replay(items, view) };
         self.conserve(number, &now, messages, log, found);
         let offloads = now.items.iter().flat_map(|(origin, _)| offloads_of(origin));
         let new = offloads.filter(|(_, offload)| self.seen.insert(offload.reference.clone()));
@@ -274,7 +274,14 @@ impl ViewCheck {
         new
     }
 
-    fn conserve(&self, number: u64, view: &View, messages: usize, log: &LogCheck, found: &mut Findings) {
+    fn conserve(
+        &self,
+        number: u64,
+        view: &CheckedView,
+        messages: usize,
+        log: &LogCheck,
+        found: &mut Findings,
+    ) {
         let origins = || view.items.iter().map(|(origin, _)| origin);
         if let Err(error) = conserve_origins(origins(), &view.left, messages) {
             let index = error.index.unwrap_or_default();

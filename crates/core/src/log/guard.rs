@@ -37,7 +37,7 @@ impl SessionCell {
     /// Errors: [`Code::Closed`]; [`Code::Conflict`] when another operation holds it (hosts queue their calls).
     pub(crate) fn take(&self) -> Result<SessionGuard> {
         self.lift()?;
-        Ok(SessionGuard { slot: self.clone(), holds: true, released_at: Version::default() })
+        Ok(SessionGuard { slot: self.clone(), holds: Cell::new(true), released_at: Cell::default() })
     }
 
     fn lift(&self) -> Result<()> {
@@ -109,8 +109,8 @@ impl Drop for Background {
 #[derive(Debug)]
 pub(crate) struct SessionGuard {
     slot: SessionCell,
-    holds: bool,
-    released_at: Version,
+    holds: Cell<bool>,
+    released_at: Cell<Version>,
 }
 
 impl SessionGuard {
@@ -118,7 +118,8 @@ impl SessionGuard {
     pub(crate) fn copy_of(state: &State) -> Self {
         let mut copy = state.clone();
         copy.durable = false;
-        SessionGuard { slot: SessionCell::new(copy), holds: false, released_at: Version::default() }
+        copy.secrets = Rc::new(RefCell::clone(&copy.secrets));
+        SessionGuard { slot: SessionCell::new(copy), holds: Cell::new(false), released_at: Cell::default() }
     }
 
     /// The state.
@@ -146,11 +147,6 @@ impl SessionGuard {
         self.state().tokens()
     }
 
-    /// All tokens of the next prompt once `freed` of its messages are gone.
-    pub(crate) fn tokens_without(&self, freed: usize) -> usize {
-        self.state().tokens_after(0, freed)
-    }
-
     /// Messages of the app so far.
     pub(crate) fn messages(&self) -> usize {
         self.state().row.messages
@@ -164,25 +160,24 @@ impl SessionGuard {
 
     /// The active context.
     pub(crate) fn context(&self) -> Ref<'_, Context> {
-        Ref::map(self.state(), |state| &state.context)
+        Ref::map(self.state(), |state| state.context.as_ref())
     }
 
     /// Lets other calls run: used while a model works.
-    pub(crate) fn release(&mut self) {
-        let version = self.state().version();
-        self.released_at = version;
+    pub(crate) fn release(&self) {
+        self.released_at.set(self.state().version());
         self.slot.0.taken.set(false);
-        self.holds = false;
+        self.holds.set(false);
     }
 
     /// Takes the state again.
     ///
     /// Errors: [`Code::Conflict`] when the context itself was changed meanwhile (appends do not change it),
     /// [`Code::Closed`].
-    pub(crate) fn acquire(&mut self) -> Result<()> {
+    pub(crate) fn acquire(&self) -> Result<()> {
         self.slot.lift()?;
-        self.holds = true;
-        if self.state().version() == self.released_at {
+        self.holds.set(true);
+        if self.state().version() == self.released_at.get() {
             Ok(())
         } else {
             Err(Error::new(
@@ -195,7 +190,7 @@ impl SessionGuard {
 
 impl Drop for SessionGuard {
     fn drop(&mut self) {
-        if self.holds {
+        if self.holds.get() {
             self.slot.0.taken.set(false);
         }
     }

@@ -28,6 +28,7 @@ pub(crate) mod stored;
 pub(crate) mod terms;
 mod unstored;
 mod usage;
+mod view;
 mod watermark;
 pub(crate) mod wide;
 
@@ -40,8 +41,8 @@ pub(crate) use guard::SessionGuard;
 pub(crate) use jobs::{Closing, Job, elsewhere, question};
 pub(crate) use offloads::NewBlob;
 pub(crate) use pins::carried;
-pub(crate) use raw::raw;
+pub(crate) use raw::LogReader;
 pub(crate) use record::Cause;
 pub(crate) use state::{ContextChange, State, Summarised, measure};
-pub(crate) use stored::logged;
 pub(crate) use terms::{Page, encode as page_of};
+pub(crate) use view::{References, View};

@@ -12,11 +12,13 @@ use super::retry::{Tried, conflict, retry};
 use super::state::{State, measure};
 use super::stored::{bodies, log_items, view_items};
 use super::watermark::{self, HostRecord};
-use crate::context::{Item, Origin, conserve};
+use crate::context::{Context, Item, Origin, conserve};
 use crate::error::{Code, Error, Result};
 use crate::log::renamed;
 use crate::step::{Effect, Io, Loss, LossKind, Notice};
 use crate::wire::{self, Evidence, Format};
+use std::cell::RefCell;
+use std::rc::Rc;
 
 impl State {
     /// Reads the session that has this one's name, when there is one. What was lost or mended is told. `named` says that
@@ -117,8 +119,7 @@ impl State {
         self.adopt(row);
         self.plausible = Format::ALL.to_vec();
         self.given_up += u64::from(self.unstored.take().is_some());
-        self.context = self.items(io, unread).await?.into_iter().collect();
-        self.context.set_left(left);
+        self.context = Rc::new(Context::of(self.items(io, unread).await?, left));
         conserve(&self.context, self.row.messages)
             .map_err(|error| Error::new(Code::StoreCorrupt, error.message))
     }
@@ -136,16 +137,17 @@ impl State {
     pub(super) fn adopt(&mut self, row: SessionRow) {
         // What was set before anything was stored holds where the store has none.
         let goal = self.row.goal.take();
-        let secrets = std::mem::take(&mut self.row.secrets);
         // What was learned since the last commit is in no row yet.
         if row.calibrations.reports() > self.calibrations.reports() {
             self.calibrations.clone_from(&row.calibrations);
         }
         self.row = row;
+        if *self.references.secret != *self.row.secret {
+            self.references.secret = self.row.secret.as_str().into();
+        }
         // Numbers that a summary under way uses already go on.
-        if secrets.continues(&self.row.secrets) {
-            self.row.secrets = secrets;
-        } else {
+        if !self.secrets.borrow().continues(&self.row.secrets) {
+            self.secrets = Rc::new(RefCell::new(self.row.secrets.clone()));
             self.collected = None;
         }
         self.row.goal = self.row.goal.take().or(goal);

@@ -1,7 +1,7 @@
 //! Pins (`S4.3`) as the state knows them.
 
 use super::record::SessionRow;
-use super::state::State;
+use super::view::View;
 use crate::context::{Item, Origin, PinProposal};
 use crate::error::Result;
 use crate::message::Role;
@@ -12,12 +12,7 @@ use crate::wire;
 /// Sentences of messages that were summarised take up to one part in so many of the window: the newest.
 const CARRIED_PART: usize = 10;
 
-impl State {
-    /// True for a message whose constraints the app rejected.
-    pub(crate) fn is_rejected(&self, index: usize) -> bool {
-        self.row.rejected.binary_search(&index).is_ok()
-    }
-
+impl View {
     /// The proposals of these items that nobody answered: of the user's messages, and of those that summaries stand
     /// for.
     pub(crate) fn unanswered(&self, items: &[Item]) -> Result<Vec<PinProposal>> {
@@ -31,7 +26,7 @@ impl State {
                 origin if item.size.role == Role::User => {
                     let Some(place) = origin.place() else { continue };
                     let value = wire::parse(place.index, &item.body)?;
-                    let message = self.format().wire().read(place.index, &value)?;
+                    let message = self.format.wire().read(place.index, &value)?;
                     open.extend(summary::proposal(place.index, &message, item.size.tokens));
                 }
                 _ => {}

@@ -54,21 +54,21 @@ impl State {
 
     /// Whoever changed the context, and how: what was paid was paid for another one.
     fn settle(&mut self) {
-        if self.row.paid.generation != self.view() {
+        if self.row.paid.generation != self.generation() {
             let stable = self.stable_tokens();
             self.row.paid.meter.compacted(stable);
-            self.row.paid.generation = self.view();
+            self.row.paid.generation = self.generation();
         }
     }
 
     /// The context was changed from position `at` on, by what needs no model and does not end the rent: the provider has
     /// what stands before that in its cache still.
     pub(crate) fn cleared(&mut self, at: usize) {
-        if !self.pays && self.row.paid.generation + 1 == self.view() {
+        if !self.pays && self.row.paid.generation + 1 == self.generation() {
             let before = self.context.items().iter().take(at).map(|item| item.size.tokens).sum::<usize>();
             let before = self.corrected(self.fixed_tokens.saturating_add(before));
             self.row.paid.meter.cleared(before);
-            self.row.paid.generation = self.view();
+            self.row.paid.generation = self.generation();
         }
     }
 

@@ -216,14 +216,13 @@ pub(crate) async fn context(io: &Io, state: &mut State, row: SessionRow) -> Resu
         begin_with_user(io, state, &mut items).await?;
     }
     if losses.is_empty() {
-        state.context = items.into_iter().collect();
-        state.context.set_left(left);
+        state.context = Rc::new(Context::of(items, left));
         return Ok(Some(()));
     }
     state.row.losses.extend(losses);
-    state.context = Context::default();
+    state.context = Rc::default();
     let tokens = items.iter().map(|item| item.size.tokens).sum();
-    let cause = Cause::of(state, "repair", tokens);
+    let cause = Cause::of(&state.view(), "repair", tokens);
     let splice = Splice { at: 0, remove: 0, insert: items };
     let change = ContextChange { left: Some(left), ..ContextChange::new(vec![splice], cause) };
     let (commit_id, now) = (io.new_id().await?, io.now().await?);
@@ -233,7 +232,7 @@ pub(crate) async fn context(io: &Io, state: &mut State, row: SessionRow) -> Resu
     }
     // Not told to the host: as long as its mark is of before, the next opening tells what it knows.
     state.row = row;
-    change.apply(&mut state.context);
+    change.apply(Rc::make_mut(&mut state.context));
     Ok(Some(()))
 }
 

@@ -68,9 +68,9 @@ impl State {
         self.load_at(io, row).await?;
         self.given_up += 1;
         self.told_losses += 1;
-        (self.unpaged, self.collected, self.past) = (Unindexed::default(), None, None);
+        (self.unindexed, self.collected, self.past) = (Unindexed::default(), None, None);
         (self.handed_out, self.sent) = (None, None);
-        self.unsent.clear();
+        self.omitted.clear();
         Ok(true)
     }
 }

@@ -12,6 +12,7 @@ use super::sent::{HandedOut, OmittedMessage};
 use super::staging::rows_of;
 use super::terms::Unindexed;
 use super::unstored::{Unstored, Version};
+use super::view::References;
 use crate::checkpoint::{Reliability, model_size, reliability};
 use crate::context::{Context, Item, MessageSource, Origin, Place, SessionLog, Size};
 use crate::error::{Code, Error, Result};
@@ -25,6 +26,7 @@ use crate::summary::keep::Collected;
 use crate::tokens::{Calibrations, Sent};
 use crate::wire::{self, Format, Past};
 use serde_json::value::RawValue;
+use std::cell::RefCell;
 use std::collections::HashMap;
 use std::rc::Rc;
 
@@ -40,7 +42,7 @@ pub(crate) struct State {
     /// The row as it was last read or written.
     pub(crate) row: SessionRow,
     /// The active context.
-    pub(crate) context: Context,
+    pub(crate) context: Rc<Context>,
     /// Where a full store does not have the context: what it has.
     pub(super) unstored: Option<Unstored>,
     /// How often what stood in memory alone was given up for what someone else stored.
@@ -49,10 +51,12 @@ pub(crate) struct State {
     pub(crate) settings: Rc<Settings>,
     /// False for a one-shot compaction and for a dry run: nothing is stored.
     pub(crate) durable: bool,
-    /// False for a one-shot compaction: nobody can read a reference, so that none may stand anywhere.
-    pub(crate) recalls: bool,
+    /// What makes references.
+    pub(crate) references: References,
     /// Where nothing is stored: messages that left the context, by their index. A summary may still quote them.
-    pub(crate) unlogged: HashMap<usize, Rc<str>>,
+    pub(crate) unlogged: Rc<HashMap<usize, Rc<str>>>,
+    /// Secrets that have numbers; the row has them since the last commit.
+    pub(crate) secrets: Rc<RefCell<Secrets>>,
     /// Tokens of the system prompt and the tools of the last `prepare`.
     pub(crate) fixed_tokens: usize,
     /// Those of them that are the system prompt's, with the goal.
@@ -78,7 +82,7 @@ pub(crate) struct State {
     /// Losses that its watermark had to be told for.
     pub(crate) told_losses: u64,
     /// Messages of the app that the last `prepare` did not send as they are (`S1.15`).
-    pub(crate) unsent: Vec<OmittedMessage>,
+    pub(crate) omitted: Vec<OmittedMessage>,
     /// What is known of the beginning of the context, which breaks no rule of its format; as far as it is settled.
     pub(crate) past: Option<(Format, Past)>,
     /// What the last `prepare` handed out, where it was the context itself.
@@ -90,7 +94,7 @@ pub(crate) struct State {
     /// The first message that was appended since the context became another one than the app was handed.
     pub(crate) unseen_from: Option<usize>,
     /// Messages whose terms are in no page.
-    pub(crate) unpaged: Unindexed,
+    pub(crate) unindexed: Unindexed,
     /// What the last summary took in of the messages that it stands for.
     pub(crate) collected: Option<Rc<Collected>>,
 }
@@ -136,6 +140,7 @@ impl State {
     pub(crate) fn new(id: String, secret: String, settings: Rc<Settings>, now: u64) -> Self {
         let sid = ids::id(&[b"sid", secret.as_bytes()]);
         let secrets = Secrets::new(&secret);
+        let references = References { secret: secret.as_str().into(), recalls: true };
         let row = SessionRow {
             v: SCHEMA,
             ver: 0,
@@ -161,7 +166,7 @@ impl State {
             goal: settings.goal.clone(),
             snapshots: Vec::new(),
             parent: None,
-            secrets,
+            secrets: Secrets::default(),
             calibrations: Calibrations::default(),
             losses: Vec::new(),
             erased: Vec::new(),
@@ -173,13 +178,14 @@ impl State {
         State {
             sid,
             row,
-            context: Context::default(),
+            context: Rc::default(),
             unstored: None,
             given_up: 0,
             settings,
             durable: true,
-            recalls: true,
-            unlogged: HashMap::new(),
+            references,
+            unlogged: Rc::default(),
+            secrets: Rc::new(RefCell::new(secrets)),
             fixed_tokens: 0,
             prompt_tokens: 0,
             tool_tokens: 0,
@@ -192,13 +198,13 @@ impl State {
             max_batch_ops: usize::MAX,
             tab: String::new(),
             told_losses: 0,
-            unsent: Vec::new(),
+            omitted: Vec::new(),
             past: None,
             handed_out: None,
             prepared: 0,
             handed: Version::default(),
             unseen_from: None,
-            unpaged: Unindexed::default(),
+            unindexed: Unindexed::default(),
             collected: None,
         }
     }
@@ -232,21 +238,11 @@ impl State {
         self.tokens_with(&self.context)
     }
 
-    /// Tokens of the system prompt, wherever it stands.
-    pub(crate) fn system_tokens(&self) -> usize {
-        self.prompt_tokens.saturating_add(self.context.totals().system)
-    }
-
     /// Notes what goes with the messages of the next prompt.
     pub(crate) fn set_fixed(&mut self, fixed: Fixed) {
         self.fixed_tokens = fixed.tokens;
         self.prompt_tokens = fixed.prompt;
         self.tool_tokens = fixed.tools;
-    }
-
-    /// True for a message that the app pinned.
-    pub(crate) fn is_pinned(&self, index: usize) -> bool {
-        self.row.pins.binary_search(&index).is_ok()
     }
 
     /// Tokens of a prompt at which the session acts.
@@ -278,8 +274,8 @@ impl State {
     /// The row as it is after a commit.
     pub(super) fn next_row(&self, now: u64) -> SessionRow {
         let v = self.row.v.max(SCHEMA);
-        let calibrations = self.calibrations.clone();
-        SessionRow { v, ver: self.row.ver + 1, updated_at: now, calibrations, ..self.row.clone() }
+        let (calibrations, secrets) = (self.calibrations.clone(), self.secrets.borrow().clone());
+        SessionRow { v, ver: self.row.ver + 1, updated_at: now, calibrations, secrets, ..self.row.clone() }
     }
 
     pub(super) fn batch(&self, row: &SessionRow, mut puts: Vec<(Key, Vec<u8>)>) -> Result<Batch> {
@@ -332,17 +328,17 @@ impl State {
             row.tokens += size.tokens;
             items.push(Item { body: Rc::clone(body), size: *size, origin: Origin::Message(place) });
         }
-        let mut unpaged = Unindexed::default();
+        let mut unindexed = Unindexed::default();
         if self.durable {
             let taken =
                 bodies.iter().map(|message| rows_of(&message.body)).sum::<usize>() + APPEND_OVERHEAD_OPS;
             let room = self.max_batch_ops.saturating_sub(taken);
-            let (pages, left) = self.unpaged.append(&self.sid, settled.format, &items, room)?;
+            let (pages, left) = self.unindexed.append(&self.sid, settled.format, &items, room)?;
             puts.extend(pages);
-            unpaged = left;
+            unindexed = left;
         }
         let batch = self.batch(&row, puts)?;
-        Ok((batch, row, items, unpaged))
+        Ok((batch, row, items, unindexed))
     }
 
     /// Serialises a log row and moves `row` behind it.

@@ -33,18 +33,18 @@ impl SessionGuard {
         batch_id: &str,
     ) -> Result<Tried<Vec<Place>>> {
         let now = io.now().await?;
-        let (batch, row, items, unpaged) = self.state().append_batch(settled, bodies, batch_id, now)?;
+        let (batch, row, items, unindexed) = self.state().append_batch(settled, bodies, batch_id, now)?;
         let durable = self.state().durable;
         let places = items.iter().filter_map(|item| item.origin.place()).collect();
         match if durable { self.commit(io, batch, None).await } else { Ok(()) } {
             Ok(()) => {
                 let mut state = self.state_mut();
                 state.wrote(io, row);
-                state.unpaged = unpaged;
+                state.unindexed = unindexed;
                 // The call may have more batches to write, in the same format.
                 state.plausible.clone_from(&settled.plausible);
                 if let Some(context) = settled.context.take() {
-                    state.context = context;
+                    state.context = Rc::new(context);
                 }
                 for item in items {
                     state.push(item);
@@ -85,25 +85,6 @@ impl SessionGuard {
             |index| Error::new(Code::StoreCorrupt, format!("message {index} is missing in the log"));
         wanted.iter().map(|index| all.get(index).cloned().ok_or_else(|| missing(index))).collect()
     }
-}
-
-/// The body of a message of the app as the log has it.
-pub(crate) async fn logged(io: &Io, held: &SessionGuard, place: Place) -> Result<Rc<str>> {
-    let found = {
-        let context = held.context();
-        let item = context.items().iter().find(|item| item.origin == Origin::Message(place));
-        item.map(|item| Rc::clone(&item.body))
-    };
-    if let Some(body) = found {
-        return Ok(body);
-    }
-    if let Some(body) = held.state().unlogged.get(&place.index) {
-        return Ok(Rc::clone(body));
-    }
-    let sid = held.state().sid.clone();
-    let row = wide::read(io, vec![keys::log(&sid, place.seq)]).await?.into_iter().next().flatten();
-    let row = row.ok_or_else(|| missing_row(place.seq))?;
-    Ok(Rc::from(record::read_row(&row)?.0.body.get()))
 }
 
 /// Where the app's message `index` stands in the log. Rows count the messages before them, so that it is found by halves.
@@ -358,7 +339,7 @@ pub(crate) async fn commit_again(io: &Io, batch: Batch) -> Result<()> {
     .await
 }
 
-fn missing_row(seq: u64) -> Error {
+pub(super) fn missing_row(seq: u64) -> Error {
     Error::new(Code::StoreCorrupt, format!("row {seq} of the log is missing"))
 }
 

@@ -13,7 +13,7 @@ use std::rc::Rc;
 #[derive(Debug, Clone)]
 pub(crate) struct Unstored {
     /// The context as the store has it.
-    stored: Context,
+    stored: Rc<Context>,
     /// How it became the one that is used, in order.
     changes: Vec<Rc<ContextChange>>,
 }
@@ -29,11 +29,11 @@ pub(crate) struct Version {
 impl State {
     /// Which context this is.
     pub(super) fn version(&self) -> Version {
-        Version { given_up: self.given_up, view: self.view() }
+        Version { given_up: self.given_up, view: self.generation() }
     }
 
     /// Counts the contexts that there were, those in memory too.
-    pub(crate) fn view(&self) -> u64 {
+    pub(crate) fn generation(&self) -> u64 {
         self.row.generation + self.unstored.as_ref().map_or(0, |unstored| unstored.changes.len() as u64)
     }
 
@@ -45,9 +45,9 @@ impl State {
     /// Adds a message to the end of the context.
     pub(super) fn push(&mut self, item: Item) {
         if let Some(unstored) = &mut self.unstored {
-            unstored.stored.push(item.clone());
+            Rc::make_mut(&mut unstored.stored).push(item.clone());
         }
-        self.context.push(item);
+        Rc::make_mut(&mut self.context).push(item);
     }
 
     /// Goes back to the context that the store has.
@@ -67,7 +67,7 @@ impl State {
 
 impl SessionGuard {
     /// Makes `after` the context, in memory alone.
-    pub(super) fn change_in_memory(&self, change: Rc<ContextChange>, after: Context) {
+    pub(super) fn change_in_memory(&self, change: Rc<ContextChange>, after: Rc<Context>) {
         let mut state = self.state_mut();
         let before = std::mem::replace(&mut state.context, after);
         let unstored = state.unstored.get_or_insert_with(|| Unstored { stored: before, changes: Vec::new() });
@@ -98,7 +98,7 @@ impl SessionGuard {
                         let mut state = self.state_mut();
                         state.wrote(io, row);
                         let Some(unstored) = &mut state.unstored else { continue };
-                        change.apply(&mut unstored.stored);
+                        change.apply(Rc::make_mut(&mut unstored.stored));
                         unstored.changes.remove(0);
                         if unstored.changes.is_empty() {
                             state.unstored = None;

@@ -3,17 +3,13 @@
 use super::state::State;
 use crate::context::Context;
 use crate::message::Role;
-use crate::tokens::{Corrected, Sent};
+use crate::tokens::{Calibration, Corrected, Sent};
+use std::rc::Rc;
 
 impl State {
     /// All tokens of a prompt with this context.
     pub(crate) fn tokens_with(&self, context: &Context) -> usize {
         self.corrected(self.estimated(context))
-    }
-
-    /// All tokens of the next prompt once its messages take `more` and `less`.
-    pub(crate) fn tokens_after(&self, more: usize, less: usize) -> usize {
-        self.corrected(self.estimated(&self.context).saturating_add(more).saturating_sub(less))
     }
 
     /// The estimate of a prompt, uncorrected.
@@ -23,8 +19,7 @@ impl State {
 
     /// An estimate of a whole prompt, corrected by what was reported. The app's own counter is not corrected.
     pub(crate) fn corrected(&self, estimated: usize) -> usize {
-        let known = self.calibrations.of(self.model()).filter(|_| !self.settings.app_counts);
-        known.map_or(estimated, |known| known.correct(estimated))
+        self.calibration().map_or(estimated, |known| known.correct(estimated))
     }
 
     /// What parts of the context take of its corrected tokens: theirs, or less in proportion.
@@ -41,8 +36,12 @@ impl State {
 
     /// How estimates are corrected, when they are.
     pub(crate) fn correction(&self) -> Option<Corrected> {
-        let known = self.calibrations.of(self.model()).filter(|_| !self.settings.app_counts);
-        known.map(|known| known.explain(self.view()))
+        self.calibration().map(|known| known.explain(self.generation()))
+    }
+
+    /// What was learned of the model, where that is used.
+    pub(super) fn calibration(&self) -> Option<&Rc<Calibration>> {
+        self.calibrations.of(self.model()).filter(|_| !self.settings.app_counts)
     }
 
     /// The model that prompts are counted for; empty where nobody named one.
@@ -52,7 +51,7 @@ impl State {
 
     /// A prompt goes out that is estimated at so many tokens, uncorrected.
     pub(crate) fn note_sent(&mut self, estimated: usize) {
-        self.sent = Some(Sent { estimated, generation: self.view() });
+        self.sent = Some(Sent { estimated, generation: self.generation() });
     }
 
     /// Learns what the provider counted for the last prompt; false when that cannot be it.
@@ -66,7 +65,7 @@ impl State {
                 self.context.items().iter().rev().take_while(|item| item.size.role == Role::Assistant);
             let answer: usize = answer.map(|item| item.size.tokens).sum();
             let estimated = self.estimated(&self.context).saturating_sub(answer);
-            Sent { estimated, generation: self.view() }
+            Sent { estimated, generation: self.generation() }
         });
         let model = self.model().to_string();
         self.calibrations.report(&model, sent, tokens)

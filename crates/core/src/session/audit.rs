@@ -5,7 +5,7 @@ use super::operations::Session;
 use crate::context::{Context, Origin, conserve_origins};
 use crate::error::Result;
 use crate::keys::batch::{Key, KeyPart, keys};
-use crate::log::check::{Findings, LogCheck, View, ViewCheck, is_derived, resolves};
+use crate::log::check::{CheckedView, Findings, LogCheck, ViewCheck, is_derived, resolves};
 use crate::log::record::{NameRow, RowKind, Unread};
 use crate::log::snapshots::read_note;
 use crate::log::wide::Wide;
@@ -44,9 +44,9 @@ pub struct Look {
 /// Looks at a session in memory.
 pub fn look(session: &Session) -> Result<Look> {
     session.look(|state| Look {
-        context: state.context.clone(),
+        context: Context::clone(&state.context),
         // Those in memory alone count too: the store has no such view.
-        generation: state.view(),
+        generation: state.generation(),
         rows: state.row.next_seq,
     })
 }
@@ -70,7 +70,7 @@ pub struct Auditor {
     log: LogCheck,
     messages: Vec<(u64, String)>,
     check: ViewCheck,
-    views: Vec<View>,
+    views: Vec<CheckedView>,
 }
 
 impl Auditor {
@@ -108,7 +108,7 @@ impl Auditor {
         };
         let of = Some((sid.clone(), row.format));
         if self.of != of || self.log.rows > row.next_seq || self.check.views > row.generation {
-            *self = Auditor { of, views: vec![View::default()], ..Auditor::default() };
+            *self = Auditor { of, views: vec![CheckedView::default()], ..Auditor::default() };
         }
         let own = KeyPart::Text(sid.clone());
         let mine = |table: &str| {
@@ -171,7 +171,7 @@ impl Auditor {
             found.check()?;
             views.extend(check.now().cloned());
         }
-        let whole = |view: &View, to: u64, count: usize| {
+        let whole = |view: &CheckedView, to: u64, count: usize| {
             let behind = (0..).zip(&*messages).filter(|(_, (seq, _))| (view.to..to).contains(seq));
             let behind = behind
                 .map(|(index, (seq, _))| (Origin::Message(crate::context::Place { seq: *seq, index }), None));

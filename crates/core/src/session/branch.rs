@@ -81,7 +81,7 @@ impl PastContext {
         let tokens = self.items.iter().map(|item| item.size.tokens).sum::<usize>();
         let cause = Cause {
             snapshot: self.snapshot.as_ref().map(|note| note.snapshot.clone()),
-            ..Cause::of(state, rung, state.corrected(tokens.saturating_add(state.fixed_tokens)))
+            ..Cause::of(&state.view(), rung, state.corrected(tokens.saturating_add(state.fixed_tokens)))
         };
         let splice = Splice { at: 0, remove: state.context.items().len(), insert: self.items };
         ContextChange {
@@ -107,7 +107,7 @@ pub(super) async fn return_to(
         held.try_change(io, &change, after, &commit_id).await
     })
     .await?;
-    held.state_mut().unsent.clear();
+    held.state_mut().omitted.clear();
     Ok(())
 }
 

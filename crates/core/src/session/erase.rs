@@ -19,7 +19,7 @@ use crate::log::renamed::{StagingRow, renamed, sweep_all};
 use crate::log::retry::{Tried, conflict, retry, retryable};
 use crate::log::snapshots::SnapshotNote;
 use crate::log::stored::{PAGE, commit_again, name_row, page, place_of};
-use crate::log::{SCHEMA, SessionGuard, Walk, keyed, logged, offloads, seal, wide};
+use crate::log::{LogReader, SCHEMA, SessionGuard, Walk, keyed, offloads, seal, wide};
 use crate::message::Role;
 use crate::redact::{Erasure, Own};
 use crate::step::{Effect, Io, LogLevel, Machine, Progress, Stage};
@@ -36,21 +36,21 @@ impl Session {
     pub fn erase(&self, index: usize, reason: String) -> Machine<()> {
         let slot = self.slot.clone();
         Machine::new(move |io| async move {
-            let held = slot.take()?;
+            let guard = slot.take()?;
             retry(&io, None, async |_| {
-                held.catch_up(&io).await?;
-                held.store_changes(&io).await?;
-                if index >= held.messages() {
-                    let what = format!("there are {} messages, counted from 0", held.messages());
+                guard.catch_up(&io).await?;
+                guard.store_changes(&io).await?;
+                if index >= guard.messages() {
+                    let what = format!("there are {} messages, counted from 0", guard.messages());
                     return Err(Error { index: Some(index), ..Error::option("index", what) });
                 }
-                if held.state().row.is_erased(index) {
+                if guard.state().row.is_erased(index) {
                     // Who erased it may not have come to the end.
-                    let (formerly, most) = (held.state().row.formerly.clone(), held.state().max_batch_ops);
+                    let (formerly, most) = (guard.state().row.formerly.clone(), guard.state().max_batch_ops);
                     return sweep_all(&io, &formerly, most).await.map(Tried::Done);
                 }
-                let (id, sid) = (held.state().row.id.clone(), held.state().sid.clone());
-                match erase(&io, &held, index, &reason).await {
+                let (id, sid) = (guard.state().row.id.clone(), guard.state().sid.clone());
+                match erase(&io, &guard, index, &reason).await {
                     Err(error) if retryable(&error) => Ok(Tried::Lost(conflict(), None)),
                     // Another one erased something meanwhile, and removed the rows that were being read.
                     Err(_) if renamed(&io, &id, &sid).await?.is_some() => Ok(Tried::Lost(conflict(), None)),
@@ -62,16 +62,17 @@ impl Session {
     }
 }
 
-async fn erase(io: &Io, held: &SessionGuard, index: usize, reason: &str) -> Result<()> {
-    let place = place_of(io, held, index).await?;
-    let body = logged(io, held, place).await?;
+async fn erase(io: &Io, guard: &SessionGuard, index: usize, reason: &str) -> Result<()> {
+    let place = place_of(io, guard, index).await?;
+    let log = LogReader::of(&guard.state());
+    let body = log.body(io, place).await?;
     let now = io.now().await?;
     let sid = ids::id(&[b"sid", io.new_id().await?.as_bytes()]);
-    let (old, most) = (held.state().sid.clone(), held.state().max_batch_ops);
+    let (old, most) = (guard.state().sid.clone(), guard.state().max_batch_ops);
     let note = begin_staging(io, &sid, Some(old.clone()), now).await?;
     let written = async {
-        let erasure = erasure(io, held, index, &body).await?;
-        let mut copy = ErasedCopy::new(io, held, &erasure, &sid);
+        let erasure = erasure(io, guard, index, &body).await?;
+        let mut copy = ErasedCopy::new(io, guard, &erasure, &sid);
         copy.all().await?;
         let mut row = copy.row;
         row.erased.push(Erased {
@@ -83,13 +84,13 @@ async fn erase(io: &Io, held: &SessionGuard, index: usize, reason: &str) -> Resu
         row.formerly.push(old.clone());
         row.pins.retain(|pin| *pin != index);
         row.updated_at = now;
-        rename(io, held, &sid, &row).await
+        rename(io, guard, &sid, &row).await
     };
     if let Err(error) = written.await {
         // It may have been written all the same.
-        let id = held.state().row.id.clone();
+        let id = guard.state().row.id.clone();
         if name_row(io, &id).await?.is_some_and(|name| name.sid == sid) {
-            return follow_to(io, held, most).await;
+            return follow_to(io, guard, most).await;
         }
         // What is left where this fails goes with the next fork.
         if remove_rows(io, &sid, most).await.is_ok() {
@@ -97,14 +98,14 @@ async fn erase(io: &Io, held: &SessionGuard, index: usize, reason: &str) -> Resu
         }
         return Err(error);
     }
-    follow_to(io, held, most).await
+    follow_to(io, guard, most).await
 }
 
 /// What only this message says: all others are read for it.
-async fn erasure(io: &Io, held: &SessionGuard, index: usize, body: &str) -> Result<Erasure> {
-    let format = held.format();
+async fn erasure(io: &Io, guard: &SessionGuard, index: usize, body: &str) -> Result<Erasure> {
+    let format = guard.format();
     let mut own = Own::of(format, index, body)?;
-    let (sid, rows) = (held.state().sid.clone(), held.state().row.next_seq);
+    let (sid, rows) = (guard.state().sid.clone(), guard.state().row.next_seq);
     let mut walk = Walk::at(0, 0);
     while let Some(page) = walk.page(io, &sid, rows).await? {
         for (seq, bytes) in page {
@@ -115,14 +116,14 @@ async fn erasure(io: &Io, held: &SessionGuard, index: usize, body: &str) -> Resu
                 _ => {}
             }
         }
-        rest(io, held, walk.next, rows * 2).await?;
+        rest(io, guard, walk.next, rows * 2).await?;
     }
     Ok(Erasure { index, blank: wire::blank(format, index, body)?.into(), own })
 }
 
 /// Gives the session's name to its new rows. The old ones are nobody's from then on, and a note leads to them.
-async fn rename(io: &Io, held: &SessionGuard, sid: &str, row: &SessionRow) -> Result<()> {
-    let (old, ver) = (held.state().sid.clone(), held.state().row.ver);
+async fn rename(io: &Io, guard: &SessionGuard, sid: &str, row: &SessionRow) -> Result<()> {
+    let (old, ver) = (guard.state().sid.clone(), guard.state().row.ver);
     let name =
         name_row(io, &row.id).await?.filter(|name| name.sid == old && !name.deleted).ok_or_else(conflict)?;
     let (new, note, left) = (keys::session(sid), keys::staging(sid), keys::staging(&old));
@@ -148,14 +149,14 @@ async fn rename(io: &Io, held: &SessionGuard, sid: &str, row: &SessionRow) -> Re
 }
 
 /// Goes on with the new rows, and removes the old ones.
-async fn follow_to(io: &Io, held: &SessionGuard, most: usize) -> Result<()> {
-    let mut copy = held.state().clone();
+async fn follow_to(io: &Io, guard: &SessionGuard, most: usize) -> Result<()> {
+    let mut copy = guard.state().clone();
     if !copy.follow(io).await? {
         return Err(conflict());
     }
     copy.mark(io);
     let formerly = copy.row.formerly.clone();
-    *held.state_mut() = copy;
+    *guard.state_mut() = copy;
     io.log(LogLevel::Info, "Erased a message, and wrote the session anew without it");
     sweep_all(io, &formerly, most).await
 }
@@ -165,8 +166,8 @@ fn batch(expect: Vec<(Key, Option<u64>)>, puts: Vec<(Key, Vec<u8>)>, deletes: Ve
 }
 
 /// Reports how far it is, and lets others run.
-async fn rest(io: &Io, held: &SessionGuard, done: u64, total: u64) -> Result<()> {
-    let tokens = held.tokens();
+async fn rest(io: &Io, guard: &SessionGuard, done: u64, total: u64) -> Result<()> {
+    let tokens = guard.tokens();
     let (done, total) = (done as usize, total as usize);
     io.tell(Effect::Progress(Progress {
         stage: Stage::Erase,
@@ -181,7 +182,7 @@ async fn rest(io: &Io, held: &SessionGuard, done: u64, total: u64) -> Result<()>
 /// The rows of a session on their way to other keys.
 struct ErasedCopy<'a> {
     io: &'a Io,
-    held: &'a SessionGuard,
+    guard: &'a SessionGuard,
     erasure: &'a Erasure,
     /// What the rows are called now, and will be.
     old: String,
@@ -195,18 +196,18 @@ struct ErasedCopy<'a> {
 }
 
 impl<'a> ErasedCopy<'a> {
-    fn new(io: &'a Io, held: &'a SessionGuard, erasure: &'a Erasure, new: &'a str) -> Self {
-        let state = held.state();
+    fn new(io: &'a Io, guard: &'a SessionGuard, erasure: &'a Erasure, new: &'a str) -> Self {
+        let state = guard.state();
         let (old, mut row) = (state.sid.clone(), state.row.clone());
         (row.head, row.chain) = (String::new(), String::new());
         row.goal = row.goal.map(|goal| without(erasure, goal));
         row.ver = 1;
-        ErasedCopy { io, held, erasure, old, new, row, views: 0, puts: Vec::new(), bytes: 0 }
+        ErasedCopy { io, guard, erasure, old, new, row, views: 0, puts: Vec::new(), bytes: 0 }
     }
 
     async fn all(&mut self) -> Result<()> {
         let (rows, messages) = (self.row.next_seq, self.row.messages);
-        let (head, chain) = (self.held.state().row.head.clone(), self.held.state().row.chain.clone());
+        let (head, chain) = (self.guard.state().row.head.clone(), self.guard.state().row.chain.clone());
         let mut walk = Walk::at(0, 0);
         while let Some(page) = walk.page(self.io, &self.old, rows).await? {
             for (seq, bytes) in page {
@@ -214,7 +215,7 @@ impl<'a> ErasedCopy<'a> {
                 self.log_row(&row, gap.is_some()).await?;
                 self.flush(PAGE).await?;
             }
-            rest(self.io, self.held, rows + walk.next, rows * 2).await?;
+            rest(self.io, self.guard, rows + walk.next, rows * 2).await?;
         }
         if walk.end(rows, messages).is_some() {
             (self.row.head, self.row.chain) = (head, chain);
@@ -313,7 +314,7 @@ impl<'a> ErasedCopy<'a> {
                 };
                 let covers = covers.into_iter().map(without).collect();
                 let origin = Origin::Summary { checkpoint, covers, quotes, prose, made };
-                compaction::erased(self.held, origin, body, self.erasure)?
+                compaction::erased(self.guard.format(), origin, body, self.erasure)?
             }
             other => (other, body),
         };
@@ -352,7 +353,7 @@ impl<'a> ErasedCopy<'a> {
 
     /// Writes what waits when it is more than `bytes`.
     async fn flush(&mut self, bytes: usize) -> Result<()> {
-        let most = self.held.state().max_batch_ops.saturating_sub(1).clamp(1, 1_000);
+        let most = self.guard.state().max_batch_ops.saturating_sub(1).clamp(1, 1_000);
         if self.bytes < bytes && self.puts.len() < most {
             return Ok(());
         }

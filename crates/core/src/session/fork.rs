@@ -22,6 +22,7 @@ use crate::log::{Cause, ContextChange, Gap, NewBlob, SessionGuard, State, measur
 use crate::step::{Io, Machine, Scan};
 use crate::wire;
 use serde::Serialize;
+use std::cell::RefCell;
 use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 
@@ -107,7 +108,7 @@ impl ForkDraft {
         child.row.format = row.format;
         child.row.goal.clone_from(&row.goal);
         child.row.compressions = row.compressions;
-        child.row.secrets.clone_from(&row.secrets);
+        child.secrets = Rc::new(RefCell::clone(&parent.secrets));
         child.calibrations.clone_from(&parent.calibrations);
         child.reported_model.clone_from(&parent.reported_model);
         child.row.steps = row.steps;
@@ -173,7 +174,7 @@ impl ForkDraft {
                 Some(size) => size,
                 None => measure(io, settings, self.child.format(), whose, &body).await?,
             };
-            let pinned = self.parent.is_pinned(place.index);
+            let pinned = self.parent.row.pins.contains(&place.index);
             measured.push(PendingMessage { body, size, pinned, constraints: Vec::new() });
         }
         let settled = FormatDecision {
@@ -183,14 +184,15 @@ impl ForkDraft {
             context: None,
         };
         let batch_id = io.new_id().await?;
-        let (batch, row, items, unpaged) =
+        let (batch, row, items, unindexed) =
             self.child.append_batch(&settled, &measured, &batch_id, self.now)?;
-        self.child.unpaged = unpaged;
+        self.child.unindexed = unindexed;
         for (from, item) in from.iter().zip(&items) {
             self.moved.extend(item.origin.place().map(|place| (from.seq, place)));
         }
         self.places.extend(from);
-        items.into_iter().for_each(|item| self.child.context.push(item));
+        let context = Rc::make_mut(&mut self.child.context);
+        items.into_iter().for_each(|item| context.push(item));
         self.take(batch, row)
     }
 
@@ -199,7 +201,7 @@ impl ForkDraft {
         let insert = items.iter().map(|item| self.moved(item)).collect::<Result<Vec<Item>>>()?;
         let remove = self.child.context.items().len().saturating_sub(at);
         let tokens = self.parent.tokens();
-        let cause = Cause { tokens_before: tokens, ..Cause::of(&self.child, "fork", tokens) };
+        let cause = Cause { tokens_before: tokens, ..Cause::of(&self.child.view(), "fork", tokens) };
         let blobs = self.blobs(&insert)?;
         let change =
             ContextChange { blobs, ..ContextChange::new(vec![Splice { at, remove, insert }], cause) };
@@ -208,7 +210,7 @@ impl ForkDraft {
         for blob in change.blobs.iter().filter(|blob| blob.is_big()) {
             self.puts.extend(blob.rows_of(&self.child.sid)?);
         }
-        self.child.context.apply(&change.splices);
+        Rc::make_mut(&mut self.child.context).apply(&change.splices);
         self.take(batch, row)
     }
 
@@ -239,7 +241,8 @@ impl ForkDraft {
                 // Pins of messages that are not the child's are nobody's here.
                 // What the user laid down in them holds here too.
                 let made = made.as_deref().map(|made| {
-                    let held = made.proposed.iter().filter(|open| !self.parent.is_rejected(open.index));
+                    let held =
+                        made.proposed.iter().filter(|open| !self.parent.row.rejected.contains(&open.index));
                     let sentences = held.flat_map(|open| open.constraints.iter().cloned());
                     let rules = made.rules.iter().cloned().chain(sentences).collect();
                     Rc::new(SummaryMeta { proposed: Vec::new(), rules, ..made.clone() })

@@ -151,16 +151,16 @@ impl Session {
     pub fn compact_once(settings: Rc<Settings>, bodies: Vec<Rc<str>>) -> Machine<Compacted> {
         Machine::new(|io| async move {
             let session = Session::once(&io, settings, bodies, false).await?;
-            let mut held = session.slot.take()?;
-            let before = SessionGuard::copy_of(&held.state());
-            let done = compact(&io, &mut held, None).await?;
-            if !summary_failed(&held.settings(), &done.result) {
+            let guard = session.slot.take()?;
+            let before = guard.view();
+            let done = compact(&io, &guard, None).await?;
+            if !summary_failed(&guard.settings(), &done.result) {
                 return Ok(done);
             }
             // Nobody keeps the texts that other steps took out: without a summary the history stays as it is.
             let mut result = done.result.undone(&before);
             compaction::settle(&io, &before, &mut result).await?;
-            let items = out(before.context().items());
+            let items = out(before.items());
             Ok(Compacted { items, result })
         })
     }
@@ -169,8 +169,8 @@ impl Session {
     pub fn plan_once(settings: Rc<Settings>, bodies: Vec<Rc<str>>) -> Machine<Plan> {
         Machine::new(|io| async move {
             let session = Session::once(&io, settings, bodies, true).await?;
-            let held = session.slot.take()?;
-            let copy = SessionGuard::copy_of(&held.state());
+            let guard = session.slot.take()?;
+            let copy = SessionGuard::copy_of(&guard.state());
             compaction::plan(&io, copy, Trigger::Auto).await
         })
     }
@@ -180,11 +180,11 @@ impl Session {
         let secret = io.new_id().await?;
         let mut state = State::new(String::new(), secret, settings, 0);
         state.durable = false;
-        state.recalls = recalls;
+        state.references.recalls = recalls;
         let session = Session { slot: SessionCell::new(state) };
-        let held = session.slot.take()?;
-        append(io, &held, &bodies, AppendInput::default()).await?;
-        drop(held);
+        let guard = session.slot.take()?;
+        append(io, &guard, &bodies, AppendInput::default()).await?;
+        drop(guard);
         Ok(session)
     }
 
@@ -192,9 +192,9 @@ impl Session {
     pub fn append(&self, bodies: Vec<Rc<str>>) -> Machine<Appended> {
         let slot = self.slot.clone();
         Machine::new(|io| async move {
-            let held = slot.take()?;
-            let (places, _) = append(&io, &held, &bodies, AppendInput::default()).await?;
-            Ok(Appended { places, format: held.format() })
+            let guard = slot.take()?;
+            let (places, _) = append(&io, &guard, &bodies, AppendInput::default()).await?;
+            Ok(Appended { places, format: guard.format() })
         })
     }
 
@@ -203,19 +203,19 @@ impl Session {
     pub fn sync(&self, known: usize, bodies: Vec<Rc<str>>) -> Machine<Synced> {
         let slot = self.slot.clone();
         Machine::new(|io| async move {
-            let held = slot.take()?;
+            let guard = slot.take()?;
             let mut appended = 0;
-            let behind = held.context().behind();
+            let behind = guard.context().behind();
             // Counted over all of it: where the last is lost, `append` fails.
             let mut races = 0;
             loop {
                 let (history, moved) = {
-                    let state = held.state();
+                    let state = guard.state();
                     (state.context.history(state.row.messages), state.context.behind() != behind)
                 };
                 let stored = history.len();
                 let (diverged, places) = (None, Vec::new());
-                let format = held.format();
+                let format = guard.format();
                 let synced = Synced { appended, diverged, rewind: None, places, format, again: false };
                 if known > 0 && moved {
                     return Ok(Synced { again: true, ..synced });
@@ -224,14 +224,14 @@ impl Session {
                     Error::option("known", format!("the session has {stored} messages, not {known}"))
                 })?;
                 let compared =
-                    if skip == 0 { Ok(None) } else { divergence(&io, &held, known, &bodies).await };
+                    if skip == 0 { Ok(None) } else { divergence(&io, &guard, known, &bodies).await };
                 let diverged = match compared {
                     Err(error) => {
-                        let (id, sid) = (held.state().row.id.clone(), held.state().sid.clone());
+                        let (id, sid) = (guard.state().row.id.clone(), guard.state().sid.clone());
                         if !is_moved(&io, &id, &sid).await {
                             return Err(error);
                         }
-                        held.catch_up(&io).await?;
+                        guard.catch_up(&io).await?;
                         continue;
                     }
                     Ok(diverged) => diverged,
@@ -242,10 +242,10 @@ impl Session {
                 // What someone else writes meanwhile may be of this very history: it is looked at again.
                 let given = AppendInput { first: stored, nth: skip, guarded: true, races };
                 let new = bodies.get(skip..).unwrap_or_default();
-                let (places, raced) = append(&io, &held, new, given).await?;
+                let (places, raced) = append(&io, &guard, new, given).await?;
                 appended += places.len();
                 if !raced {
-                    return Ok(Synced { appended, places, format: held.format(), ..synced });
+                    return Ok(Synced { appended, places, format: guard.format(), ..synced });
                 }
                 races += 1;
             }
@@ -268,8 +268,8 @@ impl Session {
     pub fn compact(&self, instructions: Option<String>) -> Machine<Compacted> {
         let slot = self.slot.clone();
         Machine::new(|io| async move {
-            let mut held = slot.take()?;
-            compact(&io, &mut held, instructions.as_deref()).await
+            let guard = slot.take()?;
+            compact(&io, &guard, instructions.as_deref()).await
         })
     }
 
@@ -332,8 +332,8 @@ impl Session {
     pub fn reject_pin(&self, index: usize) -> Machine<()> {
         let slot = self.slot.clone();
         Machine::new(move |io| async move {
-            let held = slot.take()?;
-            pins::reject(&io, &held, index).await
+            let guard = slot.take()?;
+            pins::reject(&io, &guard, index).await
         })
     }
 
@@ -341,9 +341,9 @@ impl Session {
     pub fn delete(&self) -> Machine<()> {
         let slot = self.slot.clone();
         Machine::new(|io| async move {
-            let held = slot.take()?;
-            held.delete(&io).await?;
-            held.state().unmark(&io);
+            let guard = slot.take()?;
+            guard.delete(&io).await?;
+            guard.state().unmark(&io);
             slot.close();
             Ok(())
         })
@@ -378,16 +378,17 @@ impl Session {
     }
 }
 
-async fn compact(io: &Io, held: &mut SessionGuard, instructions: Option<&str>) -> Result<Compacted> {
-    let run = Run::new(ClimbPart::Whole, Trigger::Manual, instructions);
+async fn compact(io: &Io, guard: &SessionGuard, instructions: Option<&str>) -> Result<Compacted> {
+    let mut run = Run::new(io, guard, ClimbPart::Whole, Trigger::Manual);
+    run.instructions = instructions;
     let started = io.now().await?;
-    held.catch_up(io).await?;
-    held.store_or_warn(io).await?;
-    let begun = CompactionResult::begin(held, Trigger::Manual);
-    let done = compaction::climb(io, held, &run).await?;
+    guard.catch_up(io).await?;
+    guard.store_or_warn(io).await?;
+    let begun = CompactionResult::begin(&guard.view(), Trigger::Manual);
+    let done = compaction::climb(&run).await?;
     let mut result = match done.result {
         Some(mut result) => {
-            result.tell(held, done.edits);
+            result.tell(&guard.view(), done.edits);
             result
         }
         // A preset that never summarises.
@@ -408,16 +409,16 @@ async fn compact(io: &Io, held: &mut SessionGuard, instructions: Option<&str>) -
             if let Some(error) = error {
                 result.fail(error);
             }
-            let mut result = result.end(io, held, started).await?;
-            compaction::settle(io, held, &mut result).await?;
+            let mut result = result.end(io, &guard.view(), started).await?;
+            compaction::settle(io, &guard.view(), &mut result).await?;
             result
         }
     };
-    if !held.state().recalls {
+    if !guard.state().references.recalls {
         result.forget_references();
     }
-    held.state_mut().hand_out();
-    Ok(Compacted { items: out(held.context().items()), result })
+    guard.state_mut().hand_out();
+    Ok(Compacted { items: out(guard.context().items()), result })
 }
 
 /// True when a summary that was asked for could not be had.
@@ -439,15 +440,20 @@ fn begin_step(state: &mut State) -> bool {
 }
 
 /// Index of the first message that differs from what the log holds, when the past was changed.
-async fn divergence(io: &Io, held: &SessionGuard, known: usize, bodies: &[Rc<str>]) -> Result<Option<usize>> {
-    let stored = held.history().len();
-    let log = held.bodies(io, known, known + bodies.len()).await?;
+async fn divergence(
+    io: &Io,
+    guard: &SessionGuard,
+    known: usize,
+    bodies: &[Rc<str>],
+) -> Result<Option<usize>> {
+    let stored = guard.history().len();
+    let log = guard.bodies(io, known, known + bodies.len()).await?;
     for (nth, (theirs, ours)) in bodies.iter().zip(&log).enumerate() {
         // What JSON has not is lost in a round trip through it, some stores order fields anew, and the message is still
         // the same.
         let index = known + nth;
         // The app may still have what was erased.
-        if !wire::is_same_sent(index, theirs, ours)? && !held.state().row.is_erased(index) {
+        if !wire::is_same_sent(index, theirs, ours)? && !guard.state().row.is_erased(index) {
             return Ok(Some(index));
         }
     }

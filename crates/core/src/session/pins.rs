@@ -2,7 +2,7 @@
 //! detector proposes; no message is pinned that nobody asked for. The sentences that it proposes one for follow every
 //! summary until the app rejects them.
 
-use crate::compaction::{self, reasoning};
+use crate::compaction::{Framer, reasoning};
 use crate::context::{Origin, Place, Splice};
 use crate::error::{Error, Result};
 use crate::log::record::SessionRow;
@@ -13,12 +13,12 @@ use crate::step::Io;
 /// Notes that the constraints of a message hold no more: durable when it ends. The next compaction says them no more.
 ///
 /// Errors: [`crate::Code::InvalidOption`] when there is no such message.
-pub(crate) async fn reject(io: &Io, held: &SessionGuard, index: usize) -> Result<()> {
-    let messages = held.messages();
+pub(crate) async fn reject(io: &Io, guard: &SessionGuard, index: usize) -> Result<()> {
+    let messages = guard.messages();
     if index >= messages {
         return Err(Error::option("index", format!("there is no message {index}; there are {messages}")));
     }
-    if held.state().is_rejected(index) {
+    if guard.view().is_rejected(index) {
         return Ok(());
     }
     let update = |row: &mut SessionRow, _| {
@@ -27,7 +27,7 @@ pub(crate) async fn reject(io: &Io, held: &SessionGuard, index: usize) -> Result
         }
         Ok(())
     };
-    held.update_row(io, update).await
+    guard.update_row(io, update).await
 }
 
 /// The position of a message in the context.
@@ -64,36 +64,37 @@ fn standing(state: &State, index: usize) -> Result<MessageStanding> {
 /// Pins a message: durable when it ends. One that was summarised already is quoted after its summary from now on.
 ///
 /// Errors: [`crate::Code::InvalidOption`] when there is no such message.
-pub(crate) async fn pin(io: &Io, held: &SessionGuard, index: usize) -> Result<()> {
-    let standing = standing(&held.state(), index)?;
+pub(crate) async fn pin(io: &Io, guard: &SessionGuard, index: usize) -> Result<()> {
+    let standing = standing(&guard.state(), index)?;
     match standing {
-        MessageStanding::Verbatim(_) if held.state().is_pinned(index) => Ok(()),
+        MessageStanding::Verbatim(_) if guard.view().is_pinned(index) => Ok(()),
         MessageStanding::Verbatim(tokens) => {
             let update = |row: &mut SessionRow, _| {
                 row.pin(index, tokens);
                 Ok(())
             };
-            held.update_row(io, update).await
+            guard.update_row(io, update).await
         }
         MessageStanding::Summarised(at) => {
-            let place = stored::place_of(io, held, index).await?;
-            quote(io, held, at, place).await
+            let place = stored::place_of(io, guard, index).await?;
+            quote(io, guard, at, place).await
         }
     }
 }
 
 /// Puts a message back, verbatim, after the summary at position `at` of the context.
-async fn quote(io: &Io, held: &SessionGuard, at: usize, place: Place) -> Result<()> {
-    let item = held.context().items().get(at).cloned();
+async fn quote(io: &Io, guard: &SessionGuard, at: usize, place: Place) -> Result<()> {
+    let item = guard.context().items().get(at).cloned();
     let Some(item) = item else { return Err(conflict()) };
-    let insert = vec![compaction::quoting(io, held, &item, place).await?];
+    let framer = Framer::of(io, &guard.state());
+    let insert = vec![framer.quoting(&item, place).await?];
     let more: usize =
         insert.iter().map(|new| new.size.tokens).sum::<usize>().saturating_sub(item.size.tokens);
     let splice = Splice { at, remove: 1, insert };
     // What signed reasoning was bound to has changed.
-    let (splices, freed) = reasoning::unbind(io, held, vec![splice]).await?;
-    let after = held.state().tokens_after(more, freed);
-    let cause = Cause::of(&held.state(), "pin", after);
+    let (splices, freed) = reasoning::unbind(io, &guard.view(), vec![splice]).await?;
+    let after = guard.view().usage.after(more, freed);
+    let cause = Cause::of(&guard.view(), "pin", after);
     let pin = Some((place.index, more));
-    held.change(io, ContextChange { pin, ..ContextChange::new(splices, cause) }).await
+    guard.change(io, ContextChange { pin, ..ContextChange::new(splices, cause) }).await
 }

@@ -19,31 +19,32 @@ impl Session {
     pub fn remove_messages(&self, indices: Vec<usize>) -> Machine<Vec<usize>> {
         let slot = self.slot.clone();
         Machine::new(|io| async move {
-            let held = slot.take()?;
-            let removed = whole_exchanges(&held.state(), &indices)?;
+            let guard = slot.take()?;
+            let removed = whole_exchanges(&guard.state(), &indices)?;
             if removed.is_empty() {
                 return Ok(Vec::new());
             }
             let splice = |at: &usize| Splice { at: *at, remove: 1, insert: Vec::new() };
-            let (splices, _) = reasoning::unbind(&io, &held, removed.iter().map(splice).collect()).await?;
-            let mut after = held.context().clone();
+            let (splices, _) =
+                reasoning::unbind(&io, &guard.view(), removed.iter().map(splice).collect()).await?;
+            let mut after = guard.context().clone();
             after.apply(&splices);
-            check(&held.state(), after.items())?;
+            check(&guard.state(), after.items())?;
             let gone: Vec<usize> = {
-                let context = held.context();
+                let context = guard.context();
                 let items = removed.iter().filter_map(|at| context.items().get(*at));
                 items.filter_map(|item| item.origin.place()).map(|place| place.index).collect()
             };
             let change = {
-                let state = held.state();
+                let state = guard.state();
                 let runs =
                     gone.iter().map(|index| Departed { from: *index, to: index + 1, why: Why::Removed });
                 let left = state.context.left().iter().copied().chain(runs).collect();
                 let tokens = state.tokens_with(&after);
-                let cause = Cause::of(&state, "remove", tokens);
+                let cause = Cause::of(&state.view(), "remove", tokens);
                 ContextChange { left: Some(join_left(left)), ..ContextChange::new(splices, cause) }
             };
-            held.change(&io, change).await?;
+            guard.change(&io, change).await?;
             Ok(gone)
         })
     }
@@ -67,7 +68,7 @@ fn whole_exchanges(state: &State, indices: &[usize]) -> Result<Vec<usize>> {
     let mut positions = Vec::new();
     for (at, (item, _)) in found {
         let Some(place) = item.origin.place() else { continue };
-        if state.is_pinned(place.index) {
+        if state.row.pins.contains(&place.index) {
             return Err(refused(place.index, "is pinned, and stays word for word"));
         }
         positions.push(at);

@@ -44,9 +44,9 @@ pub(super) async fn send(io: &Io, held: &SessionGuard, since: u64) -> Result<Sen
             state.handed_out.filter(|sent| sent.nth == since && sent.items <= state.context.settled());
         let kept = known.map_or(0, |sent| sent.items);
         let (items, count) = (out(all.get(kept..).unwrap_or_default()), all.len());
-        state.unsent.clear();
+        state.omitted.clear();
         state.handed_out = Some(HandedOut { nth, items: count });
-        state.context.settle();
+        Rc::make_mut(&mut state.context).settle();
         let estimated = state.estimated(&state.context);
         state.note_sent(estimated);
         return Ok(Sending { nth, kept, items, usage: usage(&state), mended: None });
@@ -58,11 +58,11 @@ pub(super) async fn send(io: &Io, held: &SessionGuard, since: u64) -> Result<Sen
         let values = parsed(&items)?;
         held.format().wire().repair(&values)
     };
-    let unsent = unsent(&items, &repaired, &changes);
-    if held.state().unsent != unsent {
+    let omitted = omitted(&items, &repaired, &changes);
+    if held.state().omitted != omitted {
         tell(io, &items, &changes);
     }
-    held.state_mut().unsent = unsent;
+    held.state_mut().omitted = omitted;
     if repaired.is_empty() {
         return Err(nothing_to_send(&items, &changes));
     }
@@ -107,7 +107,7 @@ fn mended(held: &SessionGuard, sent: &Context, changes: &[Change]) -> Edit {
     let mut rules: Vec<&str> = changes.iter().map(|change| change.rule).collect();
     rules.sort_unstable();
     rules.dedup();
-    let indices: BTreeSet<usize> = state.unsent.iter().map(|unsent| unsent.index).collect();
+    let indices: BTreeSet<usize> = state.omitted.iter().map(|omitted| omitted.index).collect();
     let freed = state.tokens().saturating_sub(state.tokens_with(sent));
     let detail = Some(format!("not sent as the provider would refuse it ({})", rules.join(", ")));
     Edit { detail, ..Edit::named("repair", indices.into_iter().collect(), freed) }
@@ -155,7 +155,7 @@ fn parsed(items: &[Item]) -> Result<Vec<Value<'_>>> {
 /// The fate of every message, with what the last prepare did not send of those in the context.
 pub(super) fn ledger(state: &State) -> Vec<LedgerEntry> {
     let mut entries = context::ledger(&state.context);
-    for OmittedMessage { index, fate, reason } in &state.unsent {
+    for OmittedMessage { index, fate, reason } in &state.omitted {
         let entry = entries.iter_mut().find(|entry| entry.index == *index && entry.fate != Fate::Summarised);
         if let Some(entry) = entry {
             entry.fate = *fate;
@@ -171,7 +171,7 @@ pub(super) fn ledger(state: &State) -> Vec<LedgerEntry> {
 }
 
 /// The app's messages that are not sent as they are.
-fn unsent(items: &[Item], repaired: &[Repaired], changes: &[Change]) -> Vec<OmittedMessage> {
+fn omitted(items: &[Item], repaired: &[Repaired], changes: &[Change]) -> Vec<OmittedMessage> {
     let mut sent = vec![Some(Fate::Dropped); items.len()];
     for part in repaired {
         let (at, fate) = match part {
@@ -194,10 +194,10 @@ fn unsent(items: &[Item], repaired: &[Repaired], changes: &[Change]) -> Vec<Omit
             });
             let how = if fate == Some(Fate::Dropped) { "not sent" } else { "not sent as it is" };
             let reason = format!("{how} ({why}); the log keeps it, and it is sent once it can be");
-            let unsent = |place: Place| {
+            let omitted = |place: Place| {
                 Some(OmittedMessage { index: place.index, fate: fate?, reason: reason.clone() })
             };
-            places.filter_map(unsent).collect::<Vec<_>>()
+            places.filter_map(omitted).collect::<Vec<_>>()
         })
         .collect()
 }

@@ -10,6 +10,7 @@
 //! Integers only: the same prompt costs the same on every platform.
 
 use serde::{Deserialize, Serialize};
+use std::rc::Rc;
 
 /// Tokens of growth, reported and estimated, that are taken to agree before any was seen.
 const PRIOR: u64 = 1_500;
@@ -34,7 +35,7 @@ pub(crate) struct Sent {
 /// What was learned from the reports of a session.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(transparent)]
-pub(crate) struct Calibrations(Vec<Calibration>);
+pub(crate) struct Calibrations(Vec<Rc<Calibration>>);
 
 /// What was learned of a model.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -83,7 +84,7 @@ impl Calibrations {
     }
 
     /// What was learned of a model.
-    pub(crate) fn of(&self, model: &str) -> Option<&Calibration> {
+    pub(crate) fn of(&self, model: &str) -> Option<&Rc<Calibration>> {
         self.0.iter().find(|known| known.model == model)
     }
 
@@ -99,11 +100,11 @@ impl Calibrations {
         }
         let at = self.0.iter().position(|known| known.model == model);
         let mut known = match at {
-            Some(at) => self.0.remove(at),
+            Some(at) => Rc::unwrap_or_clone(self.0.remove(at)),
             None => Calibration { model: model.into(), ..Calibration::default() },
         };
         known.report(sent, reported);
-        self.0.push(known);
+        self.0.push(Rc::new(known));
         let forgotten = self.0.len().saturating_sub(MODELS);
         self.0.drain(..forgotten);
         true
@@ -189,7 +190,7 @@ mod tests {
         for (estimated, reported) in reports {
             assert!(known.report("m", Sent { estimated: *estimated, generation: 1 }, *reported));
         }
-        known.of("m").unwrap().clone()
+        Calibration::clone(known.of("m").unwrap())
     }
 
     #[test]

@@ -9,7 +9,7 @@ mod overhead;
 
 pub(crate) use bounds::Bounds;
 pub use calibration::Corrected;
-pub(crate) use calibration::{Calibrations, Sent};
+pub(crate) use calibration::{Calibration, Calibrations, Sent};
 pub use context_compactor_estimator::{Family, Table};
 pub use family::{of_known_model, of_model};
 

@@ -4,7 +4,7 @@ use super::{LogRow, RowKind, is_default};
 use crate::context::{Context, CoveredRange, Departed, Item, Offload, Origin, Place, Splice, SummaryMeta};
 use crate::error::{Code, Error, Result};
 use crate::keys::ids;
-use crate::log::State;
+use crate::log::View;
 use crate::policy::Trigger;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
@@ -93,13 +93,13 @@ pub(crate) struct Cause {
 
 impl Cause {
     /// A change of a session by hand, for whatever reason, that leaves `tokens_after`.
-    pub(crate) fn of(state: &State, rung: &str, tokens_after: usize) -> Self {
+    pub(crate) fn of(view: &View, rung: &str, tokens_after: usize) -> Self {
         Cause {
             rung: rung.into(),
             trigger: Trigger::Manual.as_str().into(),
-            tokens_before: state.tokens(),
+            tokens_before: view.usage.tokens,
             tokens_after,
-            preset: state.settings.preset.name.into(),
+            preset: view.settings.preset.name.into(),
             prompt_version: None,
             model: None,
             snapshot: None,

@@ -36,7 +36,7 @@ impl SessionGuard {
                 let before = std::mem::replace(&mut state.context, after);
                 for item in before.items() {
                     if let Origin::Message(place) = item.origin {
-                        state.unlogged.insert(place.index, Rc::clone(&item.body));
+                        Rc::make_mut(&mut state.unlogged).insert(place.index, Rc::clone(&item.body));
                     }
                 }
                 state.row.generation += 1;
@@ -66,7 +66,7 @@ impl SessionGuard {
         &self,
         io: &Io,
         change: &ContextChange,
-        after: Context,
+        after: Rc<Context>,
         commit_id: &str,
     ) -> Result<Tried<()>> {
         debug_assert!(self.state().unstored.is_none(), "a context in memory is stored before the next one");
@@ -88,11 +88,11 @@ impl SessionGuard {
     /// The context as `change` makes it.
     ///
     /// Errors: [`Code::Poisoned`] when a message would have no fate, or two.
-    pub(crate) fn changed(&self, change: &ContextChange) -> Result<Context> {
+    pub(crate) fn changed(&self, change: &ContextChange) -> Result<Rc<Context>> {
         let mut after = self.context().clone();
         change.apply(&mut after);
         conserve(&after, self.state().row.messages)?;
-        Ok(after)
+        Ok(Rc::new(after))
     }
 
     /// Sets the goal to what `update` makes of the one that is stored; durable when it ends.

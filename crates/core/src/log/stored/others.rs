@@ -78,7 +78,7 @@ impl SessionGuard {
             (copy.row.steps.max(row.steps), copy.row.attempted_at.max(row.attempted_at));
         // What was measured in another format is measured again.
         if moved {
-            copy.unpaged = Unindexed::default();
+            copy.unindexed = Unindexed::default();
         }
         if moved || row.format.is_some_and(|format| format != copy.format()) {
             // At this very row: at a later one the context may be another, and `moved` would not say so.

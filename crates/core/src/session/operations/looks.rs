@@ -2,11 +2,12 @@
 
 use super::Session;
 use crate::checkpoint::{Goal, Parts, Reliability, Validation, validate};
-use crate::compaction::{self, ReactStats, Trajectory};
+use crate::compaction::{self, ReactStats, Trajectory, TrajectoryMetadata};
 use crate::context::{Item, LedgerEntry, Origin, PinProposal};
 use crate::error::{Code, Result};
 use crate::log::State;
 use crate::log::guard::SessionCell;
+use crate::log::record::SessionRow;
 use crate::recall::{self, Archive, Hit, LogIndex, Query};
 use crate::session::checkpoints::CheckpointRecord;
 use crate::session::sendable;
@@ -68,7 +69,7 @@ impl Session {
 
     /// The pins that are proposed and not answered, in the order of their messages.
     pub fn pin_proposals(&self) -> Result<Vec<PinProposal>> {
-        self.slot.look(|state| state.unanswered(state.context.items()))?
+        self.slot.look(|state| state.view().unanswered(state.context.items()))?
     }
 
     /// What every summary saved, as Markdown; empty when there is none yet (`S4.4`).
@@ -142,12 +143,16 @@ impl Session {
 
     /// How full the context is, in characters (`S2.9`).
     pub fn stats(&self) -> Result<ReactStats> {
-        self.slot.look(compaction::stats)?
+        self.slot.look(|state| compaction::stats(&state.view()))?
     }
 
     /// The context as a trajectory of thoughts, actions and results (`S2.9`).
     pub fn trajectory(&self) -> Result<Trajectory> {
-        self.slot.look(compaction::trajectory)?
+        self.slot.look(|state| {
+            let SessionRow { id, created_at, updated_at, messages, .. } = state.row.clone();
+            let metadata = TrajectoryMetadata { session: id, created_at, updated_at, messages };
+            compaction::trajectory(&state.view(), metadata)
+        })?
     }
 
     /// The fate of every message, with what the last `prepare` did not send.

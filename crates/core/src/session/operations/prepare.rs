@@ -63,12 +63,12 @@ impl Session {
     pub fn prepare_since(&self, trigger: Trigger, fixed: Vec<String>, since: u64) -> Machine<Prepared> {
         let slot = self.slot.clone();
         Machine::new(move |io| async move {
-            let mut held = slot.take()?;
-            held.catch_up(&io).await?;
-            let goal = fix(&io, &held, &fixed).await?;
-            let part = if held.settings().background { ClimbPart::Now } else { ClimbPart::Whole };
-            let run = Run::new(part, trigger, None);
-            prepared(&io, &mut held, Some(run), since, goal).await
+            let guard = slot.take()?;
+            guard.catch_up(&io).await?;
+            let goal = fix(&io, &guard, &fixed).await?;
+            let part = if guard.settings().background { ClimbPart::Now } else { ClimbPart::Whole };
+            let run = Run::new(&io, &guard, part, trigger);
+            prepared(&io, &guard, Some(run), since, goal).await
         })
     }
 
@@ -77,13 +77,13 @@ impl Session {
     pub fn prepare_beside(&self, fixed: Vec<String>, since: u64) -> Machine<Option<Prepared>> {
         let slot = self.slot.clone();
         Machine::new(move |io| async move {
-            let mut held = slot.take()?;
-            held.catch_up(&io).await?;
-            let goal = fix(&io, &held, &fixed).await?;
-            if !slot.is_in_background() || held.tokens() > held.settings().hard_limit {
+            let guard = slot.take()?;
+            guard.catch_up(&io).await?;
+            let goal = fix(&io, &guard, &fixed).await?;
+            if !slot.is_in_background() || guard.tokens() > guard.settings().hard_limit {
                 return Ok(None);
             }
-            prepared(&io, &mut held, None, since, goal).await.map(Some)
+            prepared(&io, &guard, None, since, goal).await.map(Some)
         })
     }
 
@@ -91,47 +91,47 @@ impl Session {
     pub fn summarise_later(&self) -> Machine<Later> {
         let slot = self.slot.clone();
         Machine::new(|io| async move {
-            let mut held = slot.take()?;
+            let guard = slot.take()?;
             let _background = slot.begin_background();
-            let run = Run::new(ClimbPart::Later, Trigger::Auto, None);
-            let done = compaction::climb(&io, &mut held, &run).await?;
+            let run = Run::new(&io, &guard, ClimbPart::Later, Trigger::Auto);
+            let done = compaction::climb(&run).await?;
             Ok(Later { edits: done.edits, result: done.result })
         })
     }
 }
 
 /// Counts what goes with the messages. The text that goes to the end of the system prompt.
-async fn fix(io: &Io, held: &SessionGuard, fixed: &[String]) -> Result<Option<String>> {
-    let goal = held.state().goal_text();
-    let fixed = count_fixed(io, &held.settings(), held.format(), fixed, goal.as_deref()).await?;
-    held.state_mut().set_fixed(fixed);
+async fn fix(io: &Io, guard: &SessionGuard, fixed: &[String]) -> Result<Option<String>> {
+    let goal = guard.state().goal_text();
+    let fixed = count_fixed(io, &guard.settings(), guard.format(), fixed, goal.as_deref()).await?;
+    guard.state_mut().set_fixed(fixed);
     Ok(goal)
 }
 
 /// What to send after a climb; without one when somebody is at it already.
 async fn prepared(
     io: &Io,
-    held: &mut SessionGuard,
+    guard: &SessionGuard,
     run: Option<Run<'_>>,
     since: u64,
     goal: Option<String>,
 ) -> Result<Prepared> {
-    let is_step = begin_step(&mut held.state_mut());
-    held.store_or_warn(io).await?;
-    let priced = price::ask(io, held).await?;
+    let is_step = begin_step(&mut guard.state_mut());
+    guard.store_or_warn(io).await?;
+    let priced = price::ask(io, guard).await?;
     let mut done = Climbed::default();
     if let Some(run) = run {
-        done = compaction::climb(io, held, &run).await?;
-        reasoning::settle(io, held, run.trigger).await?;
+        done = compaction::climb(&run).await?;
+        reasoning::settle(io, guard, run.trigger).await?;
     }
-    let Sending { nth, kept, items, usage, mended } = sendable::send(io, held, since).await?;
-    held.state_mut().hand_out();
+    let Sending { nth, kept, items, usage, mended } = sendable::send(io, guard, since).await?;
+    guard.state_mut().hand_out();
     if let Some(now) = priced {
-        held.state_mut().pay(now, is_step);
+        guard.state_mut().pay(now, is_step);
     }
     let Climbed { mut edits, result, put_off, .. } = done;
     edits.extend(mended);
-    let still_exceeds_threshold = held.state().is_due();
-    let stored = held.state().is_stored() != Some(false);
+    let still_exceeds_threshold = guard.state().is_due();
+    let stored = guard.state().is_stored() != Some(false);
     Ok(Prepared { nth, kept, items, usage, edits, still_exceeds_threshold, stored, result, put_off, goal })
 }

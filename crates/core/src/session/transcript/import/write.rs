@@ -132,7 +132,7 @@ impl Import {
         let (generation, messages) = (self.row.generation, self.row.messages);
         let tokens_before = self.row.tokens;
         let input = self.row.head.clone();
-        let of = Cause::of(&self.state, "import", tokens_after);
+        let of = Cause::of(&self.state.view(), "import", tokens_after);
         let cause = Cause { trigger: Trigger::Auto.as_str().into(), tokens_before, input, ..of };
         let to = self.row.next_seq + 1;
         self.row.tail_from = to;
