@@ -56,18 +56,19 @@ await script(async () => {
   const stop = heartbeat();
 
   await setupRust();
+  // Rust needs none of the packages and browsers: it is built while they are installed.
+  const ready = setup({ tools: true, browsers: hosts.length > 0 });
+  // What it says is told in its step.
+  ready.catch(() => {});
   // Before the tests in Rust take cargo's lock for minutes: the package is then built beside them.
   let tool;
   if (needsPackage) await run("build the build tool", async () => void (tool = await buildTool()));
-  // Rust needs none of the packages and browsers: it is built while they are installed.
-  const ready = setup({ tools: true, browsers: hosts.length > 0 });
   const rust = async () => {
     if (needsRust) {
       let programs = [];
       const packages = [...(wanted("engine") ? ENGINE : []), ...(wanted("long") ? LONG : [])];
       await run("build the tests in Rust", async (log) => {
-        programs = await buildTests(log, packages);
-        if (wanted("engine")) programs.push(...(await buildTests(log, ["xtask"], "dev")));
+        programs = await buildTests(log, packages, ["--lib", "--test", "*", ...(wanted("engine") ? ["--bins"] : [])]);
       });
       const isLong = ({ owner }) => owner.startsWith("store-tests/");
       if (wanted("engine")) {
