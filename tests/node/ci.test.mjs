@@ -38,10 +38,10 @@ test("H25: every tier has a job, the hosts one for each part", () => {
 
 test("H25: CI fails where a test is skipped as something is missing, data excepted", () => {
   const file = `import { describe, test } from "node:test";
-    describe("an engine", { skip: "WebKitGTK is not installed" }, () => test("never", () => {}));
-    test("syncs", (context) => context.skip("strace is not installed"));
-    test("recorded", { skip: "no transcripts (CC_DATA)" }, () => {});
-    test("run", () => {});`;
+    describe('an engine', { skip: 'WebKitGTK is not installed' }, () => test('never', () => {}));
+    test('syncs', (context) => context.skip('strace is not installed'));
+    test('recorded', { skip: 'no transcripts (CC_DATA)' }, () => {});
+    test('run', () => {});`;
   const args = ["--input-type=module", "--test-reporter=tap", "--eval", file];
   // A run of its own, and no part of this one.
   const env = { ...process.env, NODE_TEST_CONTEXT: undefined };
