@@ -6,9 +6,9 @@ import { pathToFileURL } from "node:url";
 import { Problem, must, root, run, say, script } from "./process.mjs";
 import { setup } from "./setup.mjs";
 
-/** Builds the build tool; resolves to its program. */
+/** Builds the build tool; resolves to its program. It is compiled as the tests are: what both need is compiled once. */
 export async function buildTool() {
-  const args = ["build", "--package", "xtask", "--message-format", "json-render-diagnostics"];
+  const args = ["build", "--package", "xtask", "--profile", "test", "--message-format", "json-render-diagnostics"];
   const messages = (await must("cargo", args)).split("\n").filter((line) => line.startsWith("{"));
   return messages.map((line) => JSON.parse(line)).find(({ executable }) => executable).executable;
 }

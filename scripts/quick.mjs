@@ -8,7 +8,7 @@
 import { existsSync, readFileSync, readdirSync } from "node:fs";
 import { basename, join, relative } from "node:path";
 import { pathToFileURL } from "node:url";
-import { build } from "./build.mjs";
+import { buildTool, runTool } from "./build.mjs";
 import { checks } from "./lint.mjs";
 import { must, root, run, say, script } from "./process.mjs";
 import { runFiles, testFiles } from "./test/node.mjs";
@@ -125,12 +125,14 @@ export async function quick(since) {
   const untested = changed.filter((path) => /^(xtask|scripts|bench|examples|www|pkg)\//.test(path));
   if (untested.length > 0) say("quick", `no test is chosen for ${untested.join(", ")}`);
   const results = [];
+  // Before the tests in Rust take cargo's lock: the modules are then built beside them.
+  const tool = files.length > 0 ? await buildTool() : undefined;
   const rustTests = async () => {
     if (wanted.size > 0) results.push(await step("tests in Rust", (log) => rust(log, wanted)));
   };
   const package_ = async () => {
     if (files.length === 0) return;
-    await build("--quick");
+    await runTool(tool, "--quick");
     say("quick", files.join(" "));
     results.push(await step("tests in Node", (log) => runFiles(log, "quick", files)));
   };

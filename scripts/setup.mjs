@@ -114,7 +114,7 @@ async function spelling() {
 
 async function systemBrowsers() {
   await missingBrowsers();
-  await webkit();
+  await beside();
 }
 
 async function missingBrowsers() {
@@ -138,16 +138,16 @@ async function missingBrowsers() {
   }
 }
 
-/** WebKitGTK is another one that can be killed, where it can be installed. Tests say when it is not there. */
-async function webkit() {
-  if (findBrowser("webkit") || !isDebian() || process.getuid?.() !== 0) return;
-  const names = [debianPackage("webkit"), "xvfb"];
+/** WebKitGTK is another one that can be killed, and strace sees syncs, where they can be installed. Tests say when they are not there. */
+async function beside() {
+  const names = [...(findBrowser("webkit") ? [] : [debianPackage("webkit"), "xvfb"]), ...(exists("strace") ? [] : ["strace"])];
+  if (names.length === 0 || !isDebian() || process.getuid?.() !== 0) return;
   say("set-up", `apt-get install ${names.join(" ")}`);
   const env = { DEBIAN_FRONTEND: "noninteractive" };
   const apt = (...args) => run("apt-get", ["-qq", ...args], { env, output: "hide" });
   await apt("update");
   const { ok } = await apt("install", "-y", "--no-install-recommends", ...names);
-  if (!ok) say("set-up", "WebKitGTK could not be installed: it is left out");
+  if (!ok) say("set-up", `${names.join(" ")} could not be installed: left out`);
 }
 
 function isDebian() {

@@ -1,12 +1,14 @@
 /**
  * `npm test`: sets up, builds each thing once, and runs every check and test. `npm test -- engine node` runs those tiers alone,
- * `npm test -- workers` a part of the tier `hosts`.
+ * `npm test -- workers` a part of the tier `hosts`. With `--complete`, as CI has it, a test that is skipped as something is
+ * missing is one that failed.
  *
  * Rust, the tests in Node and the hosts run side by side: hosts mostly wait. Nothing stops it before the end. Every step prints
  * its time, a check that fails counts as one failure, and the last line is `N passed, N failed`.
  */
 
 import { readdirSync } from "node:fs";
+import { availableParallelism } from "node:os";
 import { join } from "node:path";
 import { buildTool, runTool } from "./build.mjs";
 import { checks, compiled, lints } from "./lint.mjs";
@@ -14,6 +16,7 @@ import { Problem, root, script } from "./process.mjs";
 import { rust as setupRust, setup } from "./setup.mjs";
 import { runFiles, testFiles } from "./test/node.mjs";
 import { heartbeat, logged, minutes, step } from "./test/runner.mjs";
+import { incomplete } from "./test/skips.mjs";
 import { buildTests, runTests, total } from "./test/rust.mjs";
 
 /** Crates with tests that take no longer than a minute together, and the one with the simulator and the properties. */
@@ -24,10 +27,14 @@ const LONG = ["context-compactor-store-tests"];
 const NODE = ["tests/node", "tests/conformance", "tests/formats"];
 const HOSTS = { browsers: "tests/browser", workers: "tests/workerd", packaging: "tests/packaging", demo: "www" };
 
-const TIERS = ["style", "engine", "node", "hosts", "long", ...Object.keys(HOSTS)];
+/** Where every major of what others make is tested, and not the newest alone. It runs when it is asked for. */
+const MATRIX = "tests/formats";
+
+const TIERS = ["style", "engine", "node", "hosts", "long", "matrix", ...Object.keys(HOSTS)];
 
 await script(async () => {
-  const asked = process.argv.slice(2);
+  const asked = process.argv.slice(2).filter((word) => word !== "--complete");
+  const isComplete = process.argv.includes("--complete");
   const unknown = asked.filter((tier) => !TIERS.includes(tier));
   if (unknown.length > 0) throw new Problem(`npm test: no tier ${unknown.join(", ")}; there are ${TIERS.join(", ")}`);
   const wanted = (tier) => asked.length === 0 || asked.includes(tier);
@@ -35,25 +42,33 @@ await script(async () => {
     ? [...Object.values(HOSTS), ...others()]
     : asked.filter((tier) => tier in HOSTS).map((tier) => HOSTS[tier]);
   const needsRust = wanted("engine") || wanted("long");
-  const needsPackage = wanted("node") || hosts.length > 0 || wanted("style");
+  const isMatrix = asked.includes("matrix");
+  const needsPackage = wanted("node") || hosts.length > 0 || wanted("style") || isMatrix;
   const started = Date.now();
   const results = [];
-  const run = async (name, work) => results.push(await step(name, work));
+  const run = async (name, work) => {
+    const done = await step(name, work);
+    const missing = isComplete ? incomplete(done.skips) : [];
+    done.failed += missing.length;
+    done.failures.push(...missing.map(({ name, why }) => `${name}: skipped: ${why}`));
+    results.push(done);
+  };
   const stop = heartbeat();
 
   await setupRust();
+  // Rust needs none of the packages and browsers: it is built while they are installed.
+  const ready = setup({ tools: true, browsers: hosts.length > 0 });
+  // What it says is told in its step.
+  ready.catch(() => {});
   // Before the tests in Rust take cargo's lock for minutes: the package is then built beside them.
   let tool;
   if (needsPackage) await run("build the build tool", async () => void (tool = await buildTool()));
-  // Rust needs none of the packages and browsers: it is built while they are installed.
-  const ready = setup({ tools: true, browsers: hosts.length > 0 });
   const rust = async () => {
     if (needsRust) {
       let programs = [];
       const packages = [...(wanted("engine") ? ENGINE : []), ...(wanted("long") ? LONG : [])];
       await run("build the tests in Rust", async (log) => {
-        programs = await buildTests(log, packages);
-        if (wanted("engine")) programs.push(...(await buildTests(log, ["xtask"], "dev")));
+        programs = await buildTests(log, packages, ["--lib", "--test", "*", ...(wanted("engine") ? ["--bins"] : [])]);
       });
       const isLong = ({ owner }) => owner.startsWith("store-tests/");
       if (wanted("engine")) {
@@ -69,11 +84,14 @@ await script(async () => {
     await run("set up", async () => void (await ready));
     if (needsPackage) await run("build the package", async () => void (await runTool(tool)));
     if (wanted("style")) for (const check of [...checks, ...lints]) await run(...commandOf(check));
-    // Node's runner takes one file at a time on two cores, and browsers mostly wait: these two go side by side.
-    const inFolders = async (folders) => {
-      for (const folder of folders) await run(folder, (log) => runFiles(log, folder, testFiles(folder)));
+    if (isMatrix) process.env.CC_MAJORS = "all";
+    const matrix = isMatrix && !wanted("node") ? [MATRIX] : [];
+    // Hosts mostly wait, and no two browsers are tested at once: these two go side by side.
+    const inFolders = async (folders, ...args) => {
+      for (const folder of folders) await run(folder, (log) => runFiles(log, folder, testFiles(folder), args));
     };
-    await Promise.all([inFolders(wanted("node") ? NODE : []), inFolders(hosts)]);
+    const all = `--test-concurrency=${availableParallelism()}`;
+    await Promise.all([inFolders(wanted("node") ? NODE : matrix, all), inFolders(hosts)]);
   };
   await Promise.all([rust(), javascript()]);
   stop();

@@ -4,6 +4,7 @@ import { existsSync, readFileSync, readdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { root } from "../process.mjs";
 import { failedAtLeastOnce, logged, reports } from "./runner.mjs";
+import { skippedIn } from "./skips.mjs";
 
 /** Files `*.test.mjs` below a folder. Node 20 takes no patterns. */
 export function testFiles(folder) {
@@ -43,6 +44,7 @@ export async function runFiles(log, name, files, args = []) {
     passed: count("pass"),
     failed: count("fail") + count("cancelled"),
     skipped: count("skipped") + count("todo"),
+    skips: skippedIn(text),
     failures: existsSync(failures) ? [readFileSync(failures, "utf8").trimEnd()].filter(Boolean) : [],
     slowest: Array.from(
       text.matchAll(/^ *(?:not )?ok \d+ - (.*)\n *---\n *duration_ms: ([\d.]+)/gm),

@@ -39,7 +39,7 @@ export async function step(name, work) {
   }
   await new Promise((resolve) => log.end(resolve));
   running.delete(name);
-  const done = { passed: 0, failed: 0, skipped: 0, failures: [], slowest: [], ...result, name, ms: Date.now() - started };
+  const done = { passed: 0, failed: 0, skipped: 0, failures: [], slowest: [], skips: [], ...result, name, ms: Date.now() - started };
   const skipped = done.skipped > 0 ? `, ${done.skipped} skipped` : "";
   console.log(`${name}: ${done.passed} passed, ${done.failed} failed${skipped} in ${minutes(done.ms)}`);
   if (done.failed > 0) console.log(`${name}: see ${relative(root, path)}`);

@@ -4,16 +4,21 @@ import { basename, dirname } from "node:path";
 import { Problem } from "../process.mjs";
 import { failedAtLeastOnce, logged } from "./runner.mjs";
 
-/** Builds the tests of the packages; resolves to their programs as `{ owner, executable, cwd }`. */
-export async function buildTests(log, packages, profile = "test") {
-  const args = ["test", "--no-run", "--profile", profile, ...packages.flatMap((name) => ["--package", name])];
+/**
+ * Builds the tests of the packages; resolves to their programs as `{ owner, executable, cwd }`. Examples are no tests: the
+ * lints compile them.
+ */
+export async function buildTests(log, packages, targets = ["--lib", "--test", "*"]) {
+  // With the build tool, which decides on the features of what they depend on: so that all calls share what they compile.
+  const names = new Set([...packages, "xtask"]);
+  const args = ["test", "--no-run", ...targets, ...Array.from(names, (name) => `--package=${name}`)];
   const { ok, output } = await logged(log, "cargo", [...args, "--message-format", "json-render-diagnostics"]);
   if (!ok) throw new Problem(`cargo ${args.join(" ")} failed`);
   return output
     .split("\n")
     .filter((line) => line.startsWith("{"))
     .map((line) => JSON.parse(line))
-    .filter(({ executable }) => executable)
+    .filter(({ executable, profile }) => executable && profile.test)
     .map(({ manifest_path, target, executable }) => {
       const cwd = dirname(manifest_path);
       return { owner: `${basename(cwd)}/${target.name}`, executable, cwd };

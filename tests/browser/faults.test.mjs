@@ -69,7 +69,7 @@ for (const name of chosen) {
   describe(name, () => {
     test("a disk without space: a typed error, nothing is lost, and it goes on when there is space", async (t) => {
       const disk = await smallDisk(200);
-      if (!disk) return t.skip("no file system can be mounted");
+      if (!disk) return t.skip("no file system can be mounted here");
       told = new Told();
       const running = await launch(browser, { profile: { path: join(disk.path, "profile") }, args });
       try {
@@ -113,7 +113,7 @@ for (const name of chosen) {
     });
 
     test("what is acknowledged was handed to the disk", async (t) => {
-      if (spawnSync("strace", ["-V"]).error) return t.skip("no strace");
+      if (spawnSync("strace", ["-V"]).error) return t.skip("strace is not installed");
       const running = await launch(browser, { args });
       const profile = await makeProfile();
       try {
@@ -128,7 +128,7 @@ for (const name of chosen) {
         let said = "";
         strace.stderr.on("data", (text) => (said += text));
         await until("strace is attached", () => /attached/.test(said) || strace.exitCode !== null);
-        if (strace.exitCode !== null) return t.skip(`strace: ${said}`);
+        if (strace.exitCode !== null) return t.skip(`strace does not work here: ${said}`);
         const texts = Array.from({ length: 30 }, (_, nth) => `message ${nth}`);
         await call(page, "say", "synced", texts);
         strace.kill("SIGINT");

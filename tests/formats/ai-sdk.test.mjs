@@ -1,5 +1,5 @@
 /**
- * The AI SDK in both versions, end to end: its own validators, its conversion to every provider's wire format, and a
+ * The AI SDK, end to end (in both versions with `CC_MAJORS=all`): its own validators, its conversion to every provider's wire format, and a
  * strict provider behind it. The SDK takes results without a call: its acceptance alone is no proof.
  */
 
@@ -13,6 +13,7 @@ import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
 import { repairHistory } from "context-compactor/history";
 import { compacted, prepared } from "../support/formats.mjs";
+import { majorsOf } from "../support/majors.mjs";
 import { ANSWER, serveProvider } from "../support/provider.mjs";
 import { kinds } from "./fixtures/index.mjs";
 import { play } from "./fixtures/text.mjs";
@@ -50,7 +51,7 @@ function scenesFor(format, scenes) {
 /** As the user would go on: no provider answers its own answer. */
 const GO_ON = { role: "user", content: "Go on." };
 
-for (const [version, models] of Object.entries(MODELS)) {
+for (const [version, models] of majorsOf(MODELS)) {
   const sdk = sdks[version];
   const send = (name, messages) => sdk.generateText({ model: models[name](), messages, maxRetries: 0 });
 

@@ -11,11 +11,13 @@ import { random as randomText } from "../support/unicode.mjs";
 const TEXTS = 1_000;
 const FUZZ = 10_000;
 
-/** An encoding with those that it must agree with. */
-async function encoding(name) {
-  const pair = await open(name);
-  after(() => pair.free());
-  return pair;
+/** Encodings with those that they must agree with: each is opened once, as it takes a second. */
+const opened = new Map();
+after(async () => (await Promise.all(opened.values())).forEach((pair) => pair.free()));
+
+function encoding(name) {
+  if (!opened.has(name)) opened.set(name, open(name));
+  return opened.get(name);
 }
 
 for (const name of names) {

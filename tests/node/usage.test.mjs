@@ -90,7 +90,7 @@ test("what says nothing is refused, and what cannot be the prompt is passed over
 
 test("on pi's recorded session nine of ten prompts are within 2 %", async (t) => {
   const records = transcripts("full/anthropic/pi_mono");
-  if (!records) return t.skip("the recorded sessions are not here");
+  if (!records) return t.skip("the recorded sessions are not here (CC_DATA)");
   const usage = ({ input, cache_read, cache_write }) => ({
     input_tokens: input,
     cache_read_input_tokens: cache_read,

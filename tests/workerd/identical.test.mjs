@@ -65,7 +65,7 @@ describe("Node", () => {
   for (const name of Object.keys(histories)) {
     test(`${name}: large, valid, compacted, and the same again`, async (t) => {
       const messages = await history(name);
-      if (!messages) return t.skip("the recorded transcripts are not here");
+      if (!messages) return t.skip("the recorded transcripts are not here (CC_DATA)");
       assert.ok(library.estimateTokens(messages) >= TOKENS, `${library.estimateTokens(messages)} tokens`);
       const found = await expected(name);
       const { problems } = await library.validateHistory(messages);
@@ -109,7 +109,7 @@ describe("workerd", () => {
 function onEach(run) {
   for (const name of Object.keys(histories)) {
     test(name, async (t) => {
-      if (!(await history(name))) return t.skip("the recorded transcripts are not here");
+      if (!(await history(name))) return t.skip("the recorded transcripts are not here (CC_DATA)");
       same(await run(name), await expected(name));
     });
   }

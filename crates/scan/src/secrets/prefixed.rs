@@ -38,12 +38,10 @@ impl Scan<'_> {
     /// The key or token at `at`, by how it begins; its kind and its end.
     pub(super) fn prefixed(&self, at: usize, word: usize) -> Option<(Kind, usize)> {
         let rest = self.rest(at);
-        // Most words begin like none of them.
-        if !rest.first().is_some_and(u8::is_ascii_alphanumeric) {
-            return None;
-        }
+        let first = rest.first().filter(|byte| byte.is_ascii_alphanumeric())?;
         for (prefix, least) in PREFIXES {
-            if rest.starts_with(prefix) {
+            // Most words begin like none of them: one byte of each tells.
+            if prefix.first() == Some(first) && rest.starts_with(prefix) {
                 let from = at + prefix.len();
                 let length = self.run(from, is_word);
                 let said = self.bytes.get(from..from + length)?;
