@@ -206,10 +206,12 @@ class Simulation {
     process.opened ??= process.store();
     const open = (more) =>
       this.library.openSession({ id: log.id, store: process.opened, ...this.options, ...process.options, ...options, ...more });
+    // What somebody else says meanwhile it need not have seen.
+    const { isBegun } = log;
     const first = await this.attempt(process, `open ${log.id}`, () => open(), { allowed: ["data_loss"] });
     let session = first.value;
     if (first.code === "data_loss") {
-      if (this.isSound && log.isBegun) throw new Error(`session ${log.id} is said to be lost`);
+      if (this.isSound && isBegun) throw new Error(`session ${log.id} is said to be lost`);
       log.told("session", Infinity);
       session = (await this.attempt(process, `begin ${log.id} anew`, () => open({ acceptDataLoss: true }))).value;
     }

@@ -90,9 +90,13 @@ pub(super) async fn name(io: &Io, state: &State, known: &HostRecord) -> Result<O
     let key = keys::name(id);
     let reason = "the name of the session was missing or damaged, and was written again";
     let mended = Some(Loss::new(LossKind::Repaired, reason));
-    // What is damaged does not say how often it was written: it was rarely written more than once.
-    let versions = if is_missing { vec![None] } else { (1..=8).map(Some).collect() };
+    // What is damaged does not say how often it was written: it was rarely written more than once. What the disk put in its
+    // place may have been written much more often, and goes first.
+    let versions = if is_missing { vec![None] } else { (1..=8).map(Some).chain([None]).collect() };
     for version in versions {
+        if version.is_none() && !is_missing {
+            io.commit(batch(Vec::new(), Vec::new(), vec![key.clone()])).await?;
+        }
         let row = NameRow { ver: version.unwrap_or(0) + 1, ..NameRow::new(id, &sid) };
         if written(
             io,

@@ -77,6 +77,24 @@ fn d21_the_name_of_another_session_in_the_place_of_its_own_is_damage() {
     }
 }
 
+/// The disk put a row in the place of a name that was written more often than any name.
+#[test]
+fn d21_a_name_in_whose_place_is_a_row_of_many_versions_is_written_again() {
+    let mut browser = Browser::new();
+    with_two_sessions(&mut browser, 12);
+    let name = browser.keys("meta").into_iter().find(|key| {
+        String::from_utf8(value(&browser, key).unwrap()).unwrap().contains("\"id\":\"s\"")
+    });
+    let (name, row) = (name.unwrap(), browser.keys("sessions")[0].clone());
+    browser.memory.damage(&name, value(&browser, &row));
+    browser.memory.count(&name, 40);
+    let mut desk = browser.open();
+    assert_eq!(kinds(&desk), [(LossKind::Repaired, None)]);
+    assert_eq!(history(&mut desk).len(), 12);
+    desk.append(&[user("go on")]);
+    assert_eq!(history(&mut browser.open()).len(), 13);
+}
+
 fn say(who: &str, nth: usize) -> Body {
     if nth.is_multiple_of(2) { user(&format!("{who} {nth}")) } else { assistant(&format!("{who} {nth}")) }
 }
