@@ -82,9 +82,10 @@ fn d21_the_name_of_another_session_in_the_place_of_its_own_is_damage() {
 fn d21_a_name_in_whose_place_is_a_row_of_many_versions_is_written_again() {
     let mut browser = Browser::new();
     with_two_sessions(&mut browser, 12);
-    let name = browser.keys("meta").into_iter().find(|key| {
-        String::from_utf8(value(&browser, key).unwrap()).unwrap().contains("\"id\":\"s\"")
-    });
+    let name = browser
+        .keys("meta")
+        .into_iter()
+        .find(|key| String::from_utf8(value(&browser, key).unwrap()).unwrap().contains("\"id\":\"s\""));
     let (name, row) = (name.unwrap(), browser.keys("sessions")[0].clone());
     browser.memory.damage(&name, value(&browser, &row));
     browser.memory.count(&name, 40);

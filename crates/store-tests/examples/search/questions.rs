@@ -3,7 +3,6 @@
 
 use crate::open;
 use crate::trials::{Texts, texts};
-use context_compactor_core::wire::Format;
 use context_compactor_store_tests::conversation::Body;
 use context_compactor_store_tests::recorded;
 use serde_json::{Value, json};
