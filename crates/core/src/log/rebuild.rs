@@ -121,14 +121,30 @@ pub(super) async fn row(io: &Io, state: &State) -> Result<Option<SessionRow>> {
             return Ok(None);
         }
     }
+    let mut is_written = put(io, state, version, &tail.strays, &row).await?;
+    if let FoundRow::Row(_) = &found
+        && !is_written
+        && FoundRow::of(io, state).await?.is_still(&found)
+        && last_row(io, sid).await? == last
+    {
+        // Nobody wrote it, and the store counts another version: the disk put an earlier row in its place.
+        io.commit(batch(Vec::new(), Vec::new(), vec![key])).await?;
+        row.ver = 1;
+        is_written = put(io, state, None, &tail.strays, &row).await?;
+    }
+    Ok(is_written.then_some(row))
+}
+
+/// Writes the row in the place of that of `version`, once `strays` are gone; false when someone else wrote first.
+async fn put(io: &Io, state: &State, version: Option<u64>, strays: &[Key], row: &SessionRow) -> Result<bool> {
+    let key = keys::session(&state.sid);
     let expect = vec![(key.clone(), version)];
-    for page in tail.strays.chunks(state.max_batch_ops.saturating_sub(2).max(1)) {
+    for page in strays.chunks(state.max_batch_ops.saturating_sub(2).max(1)) {
         if !written(io, batch(expect.clone(), Vec::new(), page.to_vec())).await? {
-            return Ok(None);
+            return Ok(false);
         }
     }
-    let is_written = written(io, batch(expect, vec![(key, seal::write(&row)?)], Vec::new())).await?;
-    Ok(is_written.then_some(row))
+    written(io, batch(expect, vec![(key, seal::write(row)?)], Vec::new())).await
 }
 
 /// The last row of the log, and its position.

@@ -77,6 +77,33 @@ fn d21_the_name_of_another_session_in_the_place_of_its_own_is_damage() {
     }
 }
 
+/// The disk put an earlier row of the session in its place: the store counts on, and no commit would ever be of that row.
+#[test]
+fn d21_an_earlier_row_of_the_session_in_its_own_place_is_mended() {
+    let mut browser = Browser::new();
+    let mut desk = browser.open();
+    let mut earlier = Vec::new();
+    for nth in 0..4 {
+        desk.append(&[say("s", nth)]);
+        let key = browser.keys("sessions")[0].clone();
+        earlier.push(value(&browser, &key).unwrap());
+    }
+    let key = browser.keys("sessions")[0].clone();
+    for (nth, row) in earlier.iter().enumerate().take(3) {
+        let mut other = browser.copy();
+        other.memory.damage(&key, Some(row.clone()));
+        let mut desk = other.open();
+        assert!(
+            kinds(&desk).iter().all(|(kind, _)| *kind == LossKind::Repaired),
+            "row {nth}: {:?}",
+            kinds(&desk)
+        );
+        assert_eq!(history(&mut desk).len(), 4, "row {nth}");
+        desk.append(&[user("go on")]);
+        assert_eq!(history(&mut other.open()).len(), 5, "row {nth}");
+    }
+}
+
 /// The disk put a row in the place of a name that was written more often than any name.
 #[test]
 fn d21_a_name_in_whose_place_is_a_row_of_many_versions_is_written_again() {
