@@ -8,6 +8,8 @@ const FINE = [
   /needs CDP/,
   // Nobody offers it there.
   /for this platform/,
+  // It takes many minutes, and is run where it is asked for.
+  /CC_NEW=1/,
   // What the machine does not permit.
   /only root can|can be mounted|strace does not work/,
 ];
