@@ -2,6 +2,19 @@
 
 use unicode_segmentation::UnicodeSegmentation;
 
+/// A number with a comma between its thousands, whatever the locale: who reads it may be a program or a model.
+pub(crate) fn grouped(number: usize) -> String {
+    let digits = number.to_string();
+    let mut out = String::new();
+    for (at, digit) in digits.chars().enumerate() {
+        if at > 0 && (digits.len() - at).is_multiple_of(3) {
+            out.push(',');
+        }
+        out.push(digit);
+    }
+    out
+}
+
 /// Characters `offset .. offset + limit`. The end moves back to a grapheme boundary, but for a first cluster that is
 /// longer than the limit, so that reading on always gets further.
 pub(crate) fn range(text: &str, offset: usize, limit: Option<usize>) -> String {

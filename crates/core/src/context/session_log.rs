@@ -2,6 +2,7 @@
 //! and never among them, so that no summariser ever sees it.
 
 use crate::clock::iso8601;
+use crate::text::grouped;
 use serde::{Deserialize, Serialize};
 
 /// Entries that are kept one by one. The log is part of the session's row, which every commit writes: older entries
@@ -126,19 +127,6 @@ fn percent(part: usize, whole: usize) -> String {
         0 => format!("{}%", tenths / 10),
         decimal => format!("{}.{decimal}%", tenths / 10),
     }
-}
-
-/// A number with a comma between its thousands, whatever the locale: the log is a protocol.
-fn grouped(number: usize) -> String {
-    let digits = number.to_string();
-    let mut out = String::new();
-    for (at, digit) in digits.chars().enumerate() {
-        if at > 0 && (digits.len() - at).is_multiple_of(3) {
-            out.push(',');
-        }
-        out.push(digit);
-    }
-    out
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@ use super::search::{Hit, Query, search};
 use super::{READ, SEARCH};
 use crate::error::{Code, Error, Result};
 use crate::step::{Io, LogLevel};
-use crate::text;
+use crate::text::{self, grouped};
 use crate::wire::Format;
 use serde_json_borrow::Value;
 
@@ -45,7 +45,7 @@ pub(crate) async fn answer(
     let arguments: Option<Value<'_>> = serde_json::from_str(&read.arguments).ok();
     let answer = match arguments.filter(Value::is_object) {
         None => Err("The arguments must be a JSON object.".to_owned()),
-        Some(arguments) if read.name == READ.name => read_text(io, archive, &arguments).await?,
+        Some(arguments) if read.name == READ.name => read_text(io, archive, log_index, &arguments).await?,
         Some(arguments) if read.name == SEARCH.name => {
             search_text(io, archive, log_index, &arguments).await?
         }
@@ -67,7 +67,12 @@ fn misplaced(error: Error) -> Error {
     Error { index: None, field: Some(field), ..error }
 }
 
-async fn read_text(io: &Io, archive: &Archive, arguments: &Value<'_>) -> Result<ToolReply> {
+async fn read_text(
+    io: &Io,
+    archive: &Archive,
+    log_index: &LogIndex,
+    arguments: &Value<'_>,
+) -> Result<ToolReply> {
     let Some(reference) = text(arguments, "ref") else {
         return Ok(Err("ref must be a text: the reference (off_… or m104k) of what to read.".to_owned()));
     };
@@ -81,12 +86,18 @@ async fn read_text(io: &Io, archive: &Archive, arguments: &Value<'_>) -> Result<
         (Ok(offset), Ok(limit)) => (offset.or(at).unwrap_or(0), limit.unwrap_or(USUAL).min(most(archive))),
         (Err(error), _) | (_, Err(error)) => return Ok(Err(error)),
     };
-    let text = match reference.split_once("..") {
-        Some((first, last)) => run_of(io, archive, first, last, offset.saturating_add(limit)).await,
-        None => archive.text(io, reference).await,
+    let found = match reference.split_once("..") {
+        Some((first, last)) => {
+            run_of(io, archive, log_index, (first, last), offset.saturating_add(limit)).await
+        }
+        // What the app went back behind, a model is not to come upon.
+        None if archive.message_index(reference).is_some_and(|index| log_index.is_behind(index)) => {
+            Err(not_found())
+        }
+        None => archive.text(io, reference).await.map(|text| (text, true)),
     };
-    let text = match text {
-        Ok(text) => text,
+    let (text, is_all) = match found {
+        Ok(found) => found,
         Err(error) if error.code == Code::NotFound => {
             return Ok(Err(format!(
                 "Nothing in this conversation has this reference. Copy it exactly, or find it with {}.",
@@ -99,39 +110,46 @@ async fn read_text(io: &Io, archive: &Archive, arguments: &Value<'_>) -> Result<
         }
         Err(error) => return Err(error),
     };
-    Ok(part_of(reference, &text, offset, limit))
+    Ok(part_of(reference, &text, is_all, offset, limit))
 }
 
-/// Messages from one to another, each under its reference, as far as `enough` characters of them.
+fn not_found() -> Error {
+    Error::new(Code::NotFound, "this session has no such message")
+}
+
+/// Messages from one to another, each under its reference, as far as `enough` characters of them; and whether that is all.
 ///
 /// Errors: [`Code::NotFound`] when that is no run of messages of this session.
-async fn run_of(io: &Io, archive: &Archive, first: &str, last: &str, enough: usize) -> Result<String> {
-    let (first, last) = (archive.message_index(first), archive.message_index(last));
-    let (Some(first), Some(last)) = (first, last.filter(|last| first.is_some_and(|first| first <= *last)))
-    else {
-        return Err(Error::new(Code::NotFound, "this session has no such messages"));
-    };
+async fn run_of(
+    io: &Io,
+    archive: &Archive,
+    log_index: &LogIndex,
+    (first, last): (&str, &str),
+    enough: usize,
+) -> Result<(String, bool)> {
+    let first = archive.message_index(first).ok_or_else(not_found)?;
+    let last = archive.message_index(last).filter(|last| first <= *last).ok_or_else(not_found)?;
     let (mut run, mut chars) = (String::new(), 0);
-    for index in first..=last {
+    for index in (first..=last).filter(|index| !log_index.is_behind(*index)) {
+        if chars > enough {
+            return Ok((run, false));
+        }
         let text = match archive.message(io, index).await {
             Err(error) if error.code == Code::StoreCorrupt => "[Content unavailable]".to_owned(),
             text => text?,
         };
-        let reference = archive.message_reference(index);
         // A line of theirs that looks like it is moved aside.
         let text = format!("\n{text}").replace("\n[m", "\n [m");
-        let piece = format!("[{reference}]{text}\n\n");
+        let between = if run.is_empty() { "" } else { "\n\n" };
+        let piece = format!("{between}[{}]{text}", archive.message_reference(index));
         chars += piece.chars().count();
         run.push_str(&piece);
-        if chars > enough {
-            break;
-        }
     }
-    Ok(run.trim_end().to_owned())
+    if run.is_empty() { Err(not_found()) } else { Ok((run, true)) }
 }
 
-/// The part of a text that begins at `offset`, and how to go on.
-fn part_of(reference: &str, text: &str, offset: usize, limit: usize) -> ToolReply {
+/// The part of a text that begins at `offset`, and how to go on. Where it is not all, nobody knows how long it is.
+fn part_of(reference: &str, text: &str, is_all: bool, offset: usize, limit: usize) -> ToolReply {
     let total = text.chars().count();
     if offset >= total && offset > 0 {
         return Err(format!("There are {} characters; offset must be less.", grouped(total)));
@@ -142,36 +160,26 @@ fn part_of(reference: &str, text: &str, offset: usize, limit: usize) -> ToolRepl
         piece.truncate(end_of_word(&piece));
     }
     let end = offset + piece.chars().count();
-    // What a harness said to the model then is no order to it now.
-    let piece = piece
-        .replace("<system-reminder>", "&lt;system-reminder>")
-        .replace("</system-reminder>", "&lt;/system-reminder>");
-    let (from, to, total_text) = (grouped(offset), grouped(end), grouped(total));
+    let (from, to, of) = (grouped(offset), grouped(end), grouped(total));
+    let of = if is_all { of } else { format!("more than {of}") };
     let read = match (offset, end == total) {
-        (0, true) => format!("all {total_text} characters"),
-        (_, true) => format!("characters {from} to {to} of {total_text}: the end"),
-        (_, false) => format!("characters {from} to {to} of {total_text}; next: offset {end}"),
+        (0, true) => format!("all {of} characters"),
+        (_, true) => format!("characters {from} to {to} of {of}: the end"),
+        (_, false) => format!("characters {from} to {to} of {of}; next: offset {end}"),
     };
-    Ok(format!("{piece}\n[{reference}: {read}]"))
+    Ok(format!("{}\n[{reference}: {read}]", as_data(&piece)))
+}
+
+/// What a harness said to the model then is no order to it now.
+fn as_data(text: &str) -> String {
+    text.replace("<system-reminder>", "&lt;system-reminder>")
+        .replace("</system-reminder>", "&lt;/system-reminder>")
 }
 
 /// Where the last whole word ends, unless that is far from the end.
 fn end_of_word(piece: &str) -> usize {
     let last = piece.char_indices().rev().take(LONGEST_WORD).find(|(_, c)| c.is_whitespace());
     last.map_or(piece.len(), |(at, c)| at + c.len_utf8())
-}
-
-/// A number with a comma before each three digits.
-fn grouped(number: usize) -> String {
-    let digits = number.to_string();
-    let mut grouped = String::new();
-    for (nth, digit) in digits.chars().enumerate() {
-        if nth > 0 && (digits.len() - nth).is_multiple_of(3) {
-            grouped.push(',');
-        }
-        grouped.push(digit);
-    }
-    grouped
 }
 
 async fn search_text(
@@ -195,7 +203,7 @@ async fn search_text(
     let (mut shown, mut chars, mut passages) = (0, 0, String::new());
     for hit in &hits {
         // Each line is marked, so that none can pass for the next reference.
-        let snippet = hit.snippet.replace('\n', "\n> ");
+        let snippet = as_data(&hit.snippet).replace('\n', "\n> ");
         let passage = format!("\n\n[{}] {}\n> {snippet}", hit.reference, labeled(hit, &hits));
         chars += passage.chars().count();
         if shown > 0 && chars > most(archive) {

@@ -5,6 +5,7 @@ use super::archive::Archive;
 use crate::error::{Code, Result};
 use crate::message::{Message, ToolCall};
 use crate::step::Io;
+use crate::summary::keep::files::PATH_KEYS;
 use crate::summary::text::head;
 use serde_json_borrow::Value;
 
@@ -12,23 +13,8 @@ use serde_json_borrow::Value;
 const NEAR: u64 = 16;
 /// Bytes of a target that are shown.
 const TARGET: usize = 100;
-/// Arguments that say what a call is about, the first that it has.
-const TARGETS: [&str; 14] = [
-    "file_path",
-    "path",
-    "filePath",
-    "filename",
-    "notebook_path",
-    "target_file",
-    "file",
-    "command",
-    "cmd",
-    "url",
-    "pattern",
-    "query",
-    "script",
-    "uri",
-];
+/// Arguments that say what a call is about where it names no file, the first that it has.
+const TARGETS: [&str; 6] = ["command", "cmd", "script", "url", "pattern", "query"];
 
 /// A call of a tool, for people and models.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -42,7 +28,8 @@ impl CallLabel {
     fn of(call: &ToolCall<'_>) -> CallLabel {
         let arguments: Option<Value<'_>> = serde_json::from_str(&call.arguments).ok();
         let fields = arguments.as_ref().and_then(Value::as_object);
-        let target = fields.and_then(|fields| TARGETS.iter().find_map(|name| fields.get(name)?.as_str()));
+        let target = fields
+            .and_then(|fields| PATH_KEYS.iter().chain(&TARGETS).find_map(|name| fields.get(name)?.as_str()));
         CallLabel { tool: in_one_line(&call.name), target: target.map(in_one_line) }
     }
 

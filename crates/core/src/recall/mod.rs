@@ -37,7 +37,7 @@ const READ: Tool = Tool {
                   result says only where it is (\"Tool result is at: off_…\") and you need what it said, or to read in \
                   full what recall_search found. A long text comes in parts: the last line of the answer says how much of \
                   it was read and the offset at which to read on.",
-    parameters: r#"{"type":"object","properties":{"ref":{"type":"string","description":"The reference (off_… or m104k), copied exactly. m104k..m106x reads the messages from one to the other, m104k@12840 begins at that character."},"offset":{"type":"integer","minimum":0,"description":"Character to begin at; 0, the beginning, when left out."},"limit":{"type":"integer","minimum":1,"description":"Placeholder many characters to read at most; as many as suit the context window when left out."}},"required":["ref"],"additionalProperties":false}"#,
+    parameters: r#"{"type":"object","properties":{"ref":{"type":"string","description":"The reference (off_… or m104k), copied exactly. m104k..m106x reads the messages from one to the other, m104k@12840 begins at that character."},"offset":{"type":"integer","minimum":0,"description":"Character to begin at; 0, the beginning, when left out."},"limit":{"type":"integer","minimum":1,"description":"How many characters to read at most; as many as suit the context window when left out."}},"required":["ref"],"additionalProperties":false}"#,
 };
 
 /// Searches the transcript.
@@ -47,7 +47,7 @@ const SEARCH: Tool = Tool {
                   your context or replaced by a summary. Call it before you guess or redo something whose details (a \
                   path, an id, a number, an error, a decision) are no longer in front of you. Answers with the passages \
                   that match best, each with a reference for recall_read and what it is; what is in your context comes last.",
-    parameters: r#"{"type":"object","properties":{"query":{"type":"string","description":"Words, names, paths or numbers that stand in the text you look for, as exactly as you know them."},"limit":{"type":"integer","minimum":1,"description":"Placeholder many passages at most; 10 when left out."}},"required":["query"],"additionalProperties":false}"#,
+    parameters: r#"{"type":"object","properties":{"query":{"type":"string","description":"Words, names, paths or numbers that stand in the text you look for, as exactly as you know them."},"limit":{"type":"integer","minimum":1,"description":"How many passages at most; 10 when left out."}},"required":["query"],"additionalProperties":false}"#,
 };
 
 /// The tools with which a model recalls: to read, and to search.

@@ -535,3 +535,55 @@ fn w21_of_several_hits_on_one_file_the_newest_says_so() {
     let newest: Vec<&&str> = lines.iter().filter(|line| line.ends_with("newest of 3 here")).collect();
     assert!(newest.len() == 1 && newest[0].starts_with("[m8"), "{told}");
 }
+
+#[test]
+fn w21_a_run_of_messages_says_no_length_that_nobody_read() {
+    let mut desk = Harness::new(json!({}));
+    for nth in 0..60 {
+        desk.append(&[user(&format!("needle{nth} {}", "x ".repeat(100))), assistant("ok")]);
+    }
+    let mut reference =
+        |text: &str| desk.host.run(desk.session.search(text.into(), 1)).unwrap().remove(0).reference;
+    let run = format!("{}..{}", reference("needle0"), reference("needle59"));
+    let (mut offset, mut read) = (0, String::new());
+    for page in 0.. {
+        let told = desk.told("recall_read", &json!({ "ref": run, "offset": offset, "limit": 1_000 }));
+        let (part, foot) = told.rsplit_once('\n').unwrap();
+        read.push_str(part);
+        if page == 0 {
+            assert!(foot.contains(" of more than "), "{foot}");
+        }
+        let Some((_, next)) = foot.split_once("next: offset ") else {
+            assert!(foot.ends_with(": the end]") && !foot.contains("more than"), "{foot}");
+            break;
+        };
+        offset = next.trim_end_matches(']').parse().unwrap();
+    }
+    assert!((0..60).all(|nth| read.contains(&format!("needle{nth} "))));
+}
+
+#[test]
+fn w21_a_model_does_not_come_upon_what_the_app_went_back_behind() {
+    let mut desk = Harness::new(json!({}));
+    desk.append(&[user("first"), assistant("second"), user("regretted"), assistant("also regretted")]);
+    let mut reference =
+        |text: &str| desk.host.run(desk.session.search(text.into(), 1)).unwrap().remove(0).reference;
+    let [first, regretted, last] = ["first", "regretted", "also"].map(&mut reference);
+    desk.host.run(desk.session.rewind(2)).unwrap();
+    let told = desk.told("recall_read", &json!({ "ref": regretted }));
+    assert!(told.starts_with("Nothing in this conversation"), "{told}");
+    let told = desk.told("recall_read", &json!({ "ref": format!("{first}..{last}") }));
+    assert!(told.contains("second") && !told.contains("regretted"), "{told}");
+    let told = desk.told("recall_read", &json!({ "ref": format!("{regretted}..{last}") }));
+    assert!(told.starts_with("Nothing in this conversation"), "{told}");
+    assert_eq!(desk.read(&regretted), "regretted", "an app reads what it wants");
+}
+
+#[test]
+fn h17_what_a_model_is_told_of_the_tools_is_english() {
+    for tool in TOOLS {
+        let text = format!("{} {}", tool.description, tool.parameters);
+        assert!(!text.contains("Placeholder"), "{text}");
+        assert!(text.contains("How many "), "{text}");
+    }
+}

@@ -108,7 +108,7 @@ impl Files {
 }
 
 /// Arguments that name the file of a call. Folders are not files.
-const PATH_KEYS: [&str; 12] = [
+pub(crate) const PATH_KEYS: [&str; 12] = [
     "file_path",
     "path",
     "filePath",

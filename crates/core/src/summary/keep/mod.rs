@@ -13,7 +13,7 @@ mod collect;
 mod collected;
 mod cover;
 mod entities;
-mod files;
+pub(crate) mod files;
 #[rustfmt::skip]
 mod generic;
 mod headings;
