@@ -206,7 +206,7 @@ export const s4 = [
   {
     id: "S4.4",
     what: "thousands stand together",
-    file: `${core}/context/session_log.rs`,
+    file: "crates/core/src/text.rs",
     from: "if at > 0 && (digits.len() - at).is_multiple_of(3) {",
     to: "if at > 9 {",
     tests: ["factor3_rules"],
@@ -415,7 +415,7 @@ export const s4 = [
     id: "S4.7",
     what: "nobody is warned",
     file: `${core}/compaction/emergency.rs`,
-    from: "io.tell(Effect::Notify(Notice::Warning { code: Code::ContextOverflow, message }));",
+    from: "run.io.tell(Effect::Notify(Notice::Warning { code: Code::ContextOverflow, message }));",
     to: "",
     tests: ["factor3_rules"],
   },
