@@ -73,6 +73,7 @@ mod react_limits;
 mod react_preset;
 mod react_rules;
 mod rebuild_rules;
+mod recall_answers;
 mod recall_pages;
 mod recall_recorded;
 mod recall_search;
