@@ -200,6 +200,22 @@ fn s5_6_older_checkpoints_let_go_of_messages_that_are_not_among_the_last_ten_any
 }
 
 #[test]
+fn f39_s5_6_an_older_checkpoint_quotes_the_tenth_last_message_of_the_user_and_lets_go_of_the_eleventh() {
+    let mut desk = desk(json!({}));
+    let chat = |from: usize, to: usize| -> Vec<Body> {
+        (from..to).flat_map(|nth| [user(&format!("ask {nth}.")), assistant(&long("answer", 150))]).collect()
+    };
+    desk.append(&chat(0, 8));
+    assert!(desk.compact().success);
+    desk.append(&chat(8, 12));
+    assert!(desk.compact().success);
+    let older = &checkpoints(&desk)[0];
+    let quoted: Vec<usize> = (0..12).filter(|nth| older.contains(&format!("\nask {nth}.\n"))).collect();
+    // Of the twelve that the user said, the first two are too old; the last six stand behind it.
+    assert_eq!(quoted, [2, 3, 4, 5], "{older}");
+}
+
+#[test]
 fn s5_1_s5_3_checkpoints_stand_behind_the_system_prompt_with_id_and_time() {
     let mut desk = desk(json!({}));
     desk.append(&[Rc::from(r#"{"role":"system","content":"You are a tool."}"#)]);

@@ -248,6 +248,31 @@ fn d24_what_cannot_be_erased_says_so_and_twice_is_once() {
 }
 
 #[test]
+fn f39_d24_an_erasure_tells_how_far_it_is_and_can_be_stopped_while_it_reads_and_while_it_writes() {
+    // More than one page of the log, which holds 1,000 rows.
+    let whole = || {
+        let mut desk = desk("balanced");
+        desk.append(&[user("One zanzibarkey.")]);
+        desk.append(&vec![assistant("Two."); 1_200]);
+        desk
+    };
+    let mut desk = whole();
+    erase(&mut desk, 0);
+    let told: Vec<_> = desk.host.seen.progress.iter().filter(|told| told.stage == Stage::Erase).collect();
+    let told: Vec<_> = told.iter().map(|told| (told.done, told.total)).collect();
+    // All rows are read for what only the message says, and then once more to be written.
+    assert_eq!(told, [(1_000, 2_402), (1_201, 2_402), (2_201, 2_402), (2_402, 2_402)]);
+    for nth in 1..=told.len() {
+        let mut desk = whole();
+        let before = history(&desk);
+        let paused = |effect: &Effect| matches!(effect, Effect::Pause(_));
+        desk.host.fault(nth, paused, How::Fail(Code::Aborted));
+        let error = desk.host.run(desk.session.erase(0, "a leaked token".into())).unwrap_err();
+        assert_eq!((error.code, history(&desk)), (Code::Aborted, before), "{nth}");
+    }
+}
+
+#[test]
 fn d24_an_erasure_is_no_loss_to_the_watermark_wherever_it_stops() {
     let over = || {
         let mut options = options("balanced");

@@ -152,6 +152,27 @@ fn r4_the_chunks_of_a_result_that_were_answered_are_not_asked_again() {
 }
 
 #[test]
+fn f39_t2_results_that_another_tab_compresses_are_waited_for_unless_the_user_asks_for_it() {
+    let mut desk = Harness::new(react());
+    desk.host.summarise = Box::new(shorter);
+    desk.append(&[user("look")]);
+    desk.append(&exchange(Format::Anthropic, "a", &"x".repeat(150_000)));
+    desk.append(&[assistant("I see.")]);
+    let mut other = Harness::over(Rc::clone(&desk.memory), "b", react());
+    other.host.summarise = Box::new(shorter);
+    desk.host.fault(1, |effect| matches!(effect, Effect::Summarize { .. }), How::CrashBefore);
+    assert!(desk.host.try_run(desk.session.prepare(Trigger::Auto, Vec::new())).is_none());
+    assert_eq!(states(&desk.memory), ["prepared"]);
+    let prepared = other.prepare();
+    assert_eq!((prepared.edits.len(), calls(&other)), (0, 0), "the prompt fits, and nobody pays twice");
+    let told = other.host.seen.logs.iter().any(|(_, line)| line.contains("another tab"));
+    assert!(told, "{:?}", other.host.seen.logs);
+    assert!(other.compact().success);
+    assert_eq!(calls(&other), 3, "who asks for it does not wait");
+    assert_eq!((states(&other.memory), other.stored().generation), (vec!["done".to_string()], 1));
+}
+
+#[test]
 fn t2_a_crash_at_every_effect_costs_no_more_than_the_call_under_way() {
     let (mut ended, mut at, mut saved) = (false, 1, 0);
     while !ended {

@@ -243,6 +243,37 @@ fn s4_3_lesson_later_compactions_what_was_read_of_the_log_is_not_read_again_and_
     assert!(read[1] < read_again[1] / 2 && read[2] < read_again[2] / 2, "{read:?} of {read_again:?}");
 }
 
+/// What a fork sends after each of its first compactions. Its parent's summary quotes nothing, and tells of its files.
+fn of_fork(reopened: bool) -> Vec<Vec<String>> {
+    let mut desk = Harness::new(options());
+    desk.append(&[user(&long("Build the exporter", 4_000))]);
+    desk.append(&conversation().drain(1..11).collect::<Vec<_>>());
+    desk.append(&(0..12).flat_map(filler).collect::<Vec<_>>());
+    assert!(desk.compact().success);
+    desk.session = desk.host.run(desk.session.fork(Some("child".into()))).unwrap().0;
+    let mut sent = Vec::new();
+    for nth in [100, 120, 140] {
+        desk.append(&(nth..nth + 6).flat_map(filler).collect::<Vec<_>>());
+        if reopened {
+            let open = Session::open(settings(options()), Some("child".into()), 10_000);
+            desk.session = desk.host.run(open).unwrap().0;
+        }
+        assert!(desk.compact().success);
+        sent.push(texts(&desk.sent()));
+    }
+    sent
+}
+
+#[test]
+fn f39_s4_3_a_fork_keeps_the_same_of_its_parent_whether_its_tab_was_reopened_or_not() {
+    let (going_on, reopened) = (of_fork(false), of_fork(true));
+    for (round, (one, other)) in going_on.iter().zip(&reopened).enumerate() {
+        assert_eq!(one, other, "round {round}");
+    }
+    // The first of them still had what the parent's summary told.
+    assert!(going_on[0].join("\n").contains("legacy/dump.sql"), "{:?}", going_on[0]);
+}
+
 /// What messages say, without the ids of summaries.
 fn texts(messages: &[Value]) -> Vec<String> {
     let text = |message: &Value| message["content"].as_str().unwrap_or_default().to_owned();
