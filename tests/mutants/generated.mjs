@@ -37,14 +37,6 @@ export const reasons = [
     why: "An index that only an error about a message of our own making would show.",
   },
   {
-    file: "compaction/compress.rs",
-    function: "begin",
-    operator: "comparison",
-    text: "held.tokens() > settings.hard_limit",
-    to: ">=",
-    why: "Exactly at the limit it decides whether a job that another tab has begun is waited for: no test has two tabs there.",
-  },
-  {
     file: "compaction/frame.rs",
     function: "erased",
     operator: "number",
