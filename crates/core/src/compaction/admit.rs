@@ -11,7 +11,9 @@ use crate::text;
 /// Run before the first prompt that a result would stand in.
 pub(super) const RUNG: RungSpec = RungSpec {
     rung: Rung::Admit,
-    fires: |_, run, _| run.trigger != Trigger::None,
+    fires: |view, run, _| {
+        run.trigger != Trigger::None && (view.settings.admits_at_once || view.usage.may_reduce)
+    },
     work: RungWork::Moves(propose, propose),
     idle: |_| Some("no tool result is too large for a prompt"),
 };

@@ -64,6 +64,9 @@ fn most(view: &View) -> Result<Vec<Move>> {
 /// which is what most steps of a session come to.
 fn may_clear(view: &View) -> bool {
     let LayeredNumbers { keep_recent, every_turn, .. } = view.settings.numbers.layered;
+    if !every_turn && !view.usage.may_reduce {
+        return false;
+    }
     let (mut recent, mut paying) = (0, ClearGain::new(view));
     for (at, item) in view.items().iter().enumerate().rev() {
         recent += item.size.results;

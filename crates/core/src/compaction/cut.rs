@@ -1,6 +1,7 @@
 //! What a summary would replace in the active context.
 
 use super::in_force::InForce;
+use super::keeping::page_tokens;
 use super::reasoning;
 use crate::checkpoint::Level;
 use crate::context::{CoveredRange, Item, Keep, Offload, Origin, PinProposal, Place, Splice, split};
@@ -8,10 +9,13 @@ use crate::error::Result;
 use crate::log::View;
 use crate::message::Role;
 use crate::order;
-use crate::policy::Settings;
+use crate::policy::Trigger;
 use crate::step::Io;
 use crate::wire::{self, Author};
 use std::collections::HashSet;
+
+/// What a compaction leaves of a prompt that is asked for whatever its size, in percent.
+const FORCED_LEAVES: usize = 40;
 
 /// What a summary is to leave.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -27,10 +31,15 @@ pub(crate) struct Aim {
 }
 
 impl Aim {
-    /// What the options say.
-    pub(crate) fn of(settings: &Settings) -> Self {
+    /// What the options say; of a prompt that is compacted whatever its size, less than there is.
+    pub(crate) fn of(view: &View, trigger: Trigger) -> Self {
+        let settings = &view.settings;
+        let most = match trigger {
+            Trigger::Manual | Trigger::Overflow => view.usage.tokens / 100 * FORCED_LEAVES,
+            Trigger::Auto | Trigger::None => usize::MAX,
+        };
         Aim {
-            keep: settings.keep,
+            keep: settings.leaves.map_or(settings.keep, |leaves| Keep::Tokens(tail(view, leaves.min(most)))),
             stacks: settings.preset.checkpoints,
             users: settings.numbers.checkpoint.keep_user_messages,
             lone: false,
@@ -42,6 +51,16 @@ impl Aim {
 
     /// A fresh context: what the user said last, word for word, and a summary of everything else (`S5.15`).
     pub(crate) const ROLLOVER: Aim = Aim { users: 1, lone: true, ..Aim::AGGRESSIVE };
+}
+
+/// Tokens of the newest messages that stay, where a compaction leaves a prompt of `leaves` tokens: what the system prompt,
+/// the tools and the page leave of it.
+fn tail(view: &View, leaves: usize) -> usize {
+    let usage = &view.usage;
+    let leaves = usage.estimate_of(leaves);
+    let fixed = usage.fixed + view.context.totals().system;
+    let page = page_tokens(&view.settings, usage.estimate_of(usage.tokens).saturating_sub(leaves));
+    leaves.saturating_sub(fixed).saturating_sub(page)
 }
 
 /// The part of a context that a summary replaces: items `head .. boundary`.

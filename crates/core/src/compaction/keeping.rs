@@ -21,6 +21,9 @@ use std::rc::Rc;
 /// then stands beside it all the same: a second call costs the whole request, a line that is added costs a line.
 const MISSING_PART: usize = 3;
 
+/// The user's first message stays word for word when it takes no more than one part in so many of the window.
+const FIRST_PART: usize = 20;
+
 /// Takes in what a summary of `proposal` would stand for.
 async fn collect(run: &Run<'_>, view: &View, proposal: &Proposal) -> Result<Rc<Collected>> {
     // A fork begins with summaries of messages that another session has.
@@ -152,6 +155,17 @@ impl Kept {
             room -= tokens;
             proposal.quotes.push(*place);
         }
+        // What the user began with stays word for word as long as it is small, and the prompt fits with it.
+        let stays = view.usage.corrected(view.usage.fixed.saturating_add(proposal.mandatory_tokens));
+        let free = view.settings.hard_limit.saturating_sub(stays).saturating_sub(proposal.target_tokens);
+        let most = free.min(view.settings.window / FIRST_PART);
+        let first = said
+            .first()
+            .filter(|(place, tokens)| place.index != usize::MAX && *tokens <= most && rung != Rung::Rollover);
+        let is_quoted = |place: &Place| proposal.quotes.iter().any(|quoted| quoted.index == place.index);
+        if let Some((place, _)) = first.filter(|(place, _)| !is_quoted(place)) {
+            proposal.quotes.push(*place);
+        }
         proposal.quotes = order::by_key(std::mem::take(&mut proposal.quotes), |place| place.index as u64);
         let quoted = proposal.quotes.iter().map(|place| place.index).collect();
         Ok(Kept { collected, quoted, rejected: view.rejected, budget: budget(numbers, replaced) })
@@ -220,6 +234,15 @@ impl Kept {
 pub(super) fn budget(numbers: KeepNumbers, replaced: usize) -> usize {
     let share = (replaced as f64 * numbers.share) as usize;
     share.clamp(numbers.least_tokens, numbers.most_tokens.max(numbers.least_tokens)).min(replaced / 4)
+}
+
+/// Tokens of what stands in the place of `replaced` tokens, about.
+pub(super) fn page_tokens(settings: &Settings, replaced: usize) -> usize {
+    let beside = settings.numbers.keep.map_or(0, |numbers| {
+        let must = numbers.must_tokens.max((replaced as f64 * numbers.must_share) as usize);
+        must.min(replaced / 4) + budget(numbers, replaced)
+    });
+    settings.target(replaced).1.min(replaced / 2) + beside
 }
 
 /// A message of the user that is nothing but text.

@@ -56,6 +56,7 @@ pub(crate) async fn climb(run: &Run<'_>) -> Result<Climbed> {
 async fn walk(run: &Run<'_>, done: &mut Climbed) -> Result<()> {
     let settings = run.settings();
     let is_later = run.part == ClimbPart::Later;
+    done.was_due = run.view().usage.is_due;
     let waits = |rung: &RungSpec| match rung.work {
         RungWork::Steps { waits, .. } => waits,
         RungWork::Moves(..) => None,

@@ -96,6 +96,18 @@ impl<'r> Run<'r> {
         state.row.attempted_at.replace(steps)
     }
 
+    /// Notes that a summary failed; true for the first since one was made.
+    pub(super) fn note_failure(&self) -> bool {
+        let mut state = self.guard.state_mut();
+        state.failures += 1;
+        state.failures == 1
+    }
+
+    /// Notes that one was made.
+    pub(super) fn note_success(&self) {
+        self.guard.state_mut().failures = 0;
+    }
+
     /// Notes when a summary was tried last.
     pub(super) fn take_back_attempt(&self, before: Option<u64>) {
         self.guard.state_mut().row.attempted_at = before;
@@ -196,11 +208,25 @@ pub(crate) struct Climbed {
     pub(crate) idle: Vec<Cow<'static, str>>,
     /// Why a summary was none, whatever came of the others.
     pub(super) failed: Option<Error>,
+    /// The session was due when the climb began.
+    pub(super) was_due: bool,
     /// A summary is due, and put off.
     pub(crate) put_off: bool,
 }
 
 impl Climbed {
+    /// Tokens that all rungs freed.
+    fn freed(&self) -> usize {
+        self.edits.iter().map(|edit| edit.freed_tokens).sum()
+    }
+
+    /// The session was due, and what was done about it without a summary is too little: the next prompts would be full
+    /// again, and each time the provider's cache be written anew (`W5`).
+    pub(super) fn is_too_little(&self, view: &View) -> bool {
+        let has_law = view.settings.leaves.is_some();
+        self.was_due && has_law && self.freed() < view.settings.numbers.compact_trigger_threshold
+    }
+
     /// Tokens that a rung freed.
     pub(super) fn freed_by(&self, rung: Rung) -> usize {
         self.edits.iter().filter(|edit| edit.kind == rung.as_str()).map(|edit| edit.freed_tokens).sum()

@@ -4,6 +4,7 @@ use super::call::CallCost;
 use super::cut::{self, Aim, Proposal};
 use super::floor::{Least, floor};
 use super::frame::tokens_of;
+use super::keeping::page_tokens;
 use super::result::{CompactionResult, Edit};
 use super::rung::{AGAIN, Climbed, Run, RungSpec, RungWork};
 use super::write::{Written, by_model, fell_back, input_limit, tell};
@@ -28,7 +29,7 @@ pub(super) const RUNG: RungSpec = RungSpec {
     rung: Rung::Summarise,
     fires: |view, run, done| {
         let forced = matches!(run.trigger, Trigger::Manual | Trigger::Overflow);
-        forced || fires(view, done.freed_by(Rung::Offload))
+        forced || fires(view, done)
     },
     work: RungWork::Steps { waits: Some(can_wait), apply: |run, done| Box::pin(apply(run, done)), least },
     idle: |_| Some("the next summary is not due yet"),
@@ -36,7 +37,7 @@ pub(super) const RUNG: RungSpec = RungSpec {
 
 /// What the options say is kept; of a share of what is left, which is smaller with every summary, one message.
 fn least(view: &View, least: &mut Least) -> Result<()> {
-    let mut aim = Aim::of(&view.settings);
+    let mut aim = Aim::of(view, least.trigger);
     least.proposal = cut::propose(view, aim)?.ok();
     if least.proposal.is_some() && matches!(aim.keep, Keep::Fraction(_)) {
         aim.keep = Keep::Messages(1);
@@ -47,26 +48,29 @@ fn least(view: &View, least: &mut Least) -> Result<()> {
 
 /// Summarising is due when offloading freed too little and the last attempt is long enough ago (`S1.4`), or when the
 /// context does not fit the window at all.
-fn fires(view: &View, freed: usize) -> bool {
+fn fires(view: &View, done: &Climbed) -> bool {
     let numbers = &view.settings.numbers;
-    let tokens = view.usage.tokens;
-    let cooled = view.since_attempt.is_none_or(|steps| steps >= numbers.compact_cooldown_steps);
-    let due = view.usage.is_due
-        && freed < numbers.compact_trigger_threshold
-        && cooled
-        && gain(view) >= numbers.min_savings;
-    due || tokens > view.settings.hard_limit
+    let is_full = match view.settings.leaves {
+        Some(_) => view.usage.is_due || done.is_too_little(view),
+        None => view.usage.is_due && done.freed_by(Rung::Offload) < numbers.compact_trigger_threshold,
+    };
+    !view.fits() || (is_full && !view.rests && frees_enough(view))
 }
 
-/// The most that a summary could free: everything but the messages that are kept at the end (`S3.3`).
-fn gain(view: &View) -> usize {
-    let total = view.context.totals().tokens;
-    let kept = match view.settings.keep {
-        Keep::Tokens(tokens) => tokens,
-        Keep::Fraction(fraction) => (total as f64 * fraction) as usize,
-        Keep::Messages(count) => view.items().iter().rev().take(count).map(|item| item.size.tokens).sum(),
-    };
-    total.saturating_sub(kept)
+/// True when a summary would free as much as the options want (`S3.3`, `W5`): what it replaces, where a page stands beside
+/// it less that.
+fn frees_enough(view: &View) -> bool {
+    let least = view.settings.numbers.min_savings;
+    if least == 0 {
+        return true;
+    }
+    // What cannot be read is told by the rung itself.
+    let Ok(proposal) = cut::propose(view, Aim::of(view, Trigger::Auto)) else { return true };
+    proposal.is_ok_and(|Proposal { replaced_tokens: replaced, quoted_tokens, .. }| {
+        let page =
+            view.settings.numbers.keep.map_or(0, |_| page_tokens(&view.settings, replaced) + quoted_tokens);
+        replaced.saturating_sub(page) >= least
+    })
 }
 
 /// Where a share of the tokens is kept, one summary may not be enough: another one keeps the share of what it left. It is
@@ -91,10 +95,17 @@ async fn apply(run: &Run<'_>, done: &mut Climbed) -> Result<bool> {
                 return Ok(true);
             }
         }
-        let proposal = cut::propose(&run.view(), Aim::of(&settings))?;
+        let view = run.view();
+        let proposal = cut::propose(&view, Aim::of(&view, run.trigger))?;
+        let compressions = view.compressions;
+        drop(view);
         let unproposed = proposal.as_ref().err().cloned();
         emergency::secure(run).await?;
-        let mut result = self::run(run, Rung::Summarise, proposal).await?;
+        let mut result = match self::run(run, Rung::Summarise, proposal).await {
+            // Not another summary but an erasure or a moved result came first: it is made anew, of what there is now.
+            Err(error) if error.code == Code::Conflict && run.view().compressions == compressions => continue,
+            result => result?,
+        };
         if !result.changed {
             done.idle.extend(unproposed.or_else(|| result.reason.clone()).map(Into::into));
         }
@@ -117,7 +128,7 @@ fn can_wait(view: &View, trigger: Trigger) -> Result<bool> {
     if trigger != Trigger::Auto || !view.settings.asks_a_model() || !emergency::has_room(view) {
         return Ok(false);
     }
-    Ok(cut::propose(view, Aim::of(&view.settings))?.is_ok())
+    Ok(cut::propose(view, Aim::of(view, trigger))?.is_ok())
 }
 
 /// Replaces the older part of the history by a summary.
@@ -163,6 +174,7 @@ pub(super) async fn run(
                     result.retired_refs = proposal.retired();
                     let entry = update.entry;
                     let edit = update.commit(run, rung, &proposal).await?;
+                    run.note_success();
                     result.pin_proposals = proposal.unanswered;
                     result.saved_tokens = Some(entry.saved);
                     result.log_entry = Some(entry.text());
@@ -186,6 +198,12 @@ pub(super) async fn run(
                 }
                 Err(error) => {
                     io.log(LogLevel::Error, format!("Compaction failed, the history is unchanged: {error}"));
+                    if run.note_failure() && run.trigger == Trigger::Auto && run.view().fits() {
+                        let message = format!(
+                            "no summary was made ({error}): the prompt fits and goes out as it is, and the next attempts wait longer each"
+                        );
+                        io.tell(Effect::Notify(Notice::Warning { code: error.code, message }));
+                    }
                     result.fail(error);
                 }
             }

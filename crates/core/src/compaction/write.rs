@@ -12,7 +12,7 @@ use super::{files, replace};
 use crate::context::{Item, Origin};
 use crate::error::{Code, Error, Result};
 use crate::log::{Closing, Job, View};
-use crate::policy::{Fallback, Rung, Settings, Summariser};
+use crate::policy::{Fallback, Rung, Settings, Summariser, Trigger};
 use crate::step::{Effect, Io, LogLevel, Notice, Progress, Purpose, Stage};
 use crate::summary::{self, SummaryRequest};
 use crate::wire::{self, Format};
@@ -111,7 +111,7 @@ pub(super) async fn write(
             Err(error) if matches!(error.code, Code::Aborted | Code::Closed | Code::Conflict) => {
                 return Err(error);
             }
-            Err(error) if settings.fallback == Fallback::None => return Err(error),
+            Err(error) if !falls_back(run, &settings) => return Err(error),
             Err(error) => failed = Some(error),
         }
     }
@@ -209,6 +209,20 @@ pub(super) fn without_quotes(format: Format, item: &Item) -> Result<Option<Rc<st
     let text = text_of(format, item, false)?;
     let (value, wire) = (wire::parse(0, &item.body)?, format.wire());
     Ok(Some(Rc::from(wire.text_message(author_of(item), &text, checkpoint, Some(&value)))))
+}
+
+/// True when the built-in summary stands in for one that failed: where the app wants that, and where a prompt cannot be
+/// sent without (`W22`).
+fn falls_back(run: &Run<'_>, settings: &Settings) -> bool {
+    match settings.fallback {
+        Fallback::None => false,
+        Fallback::Extractive => true,
+        Fallback::Needed => match run.trigger {
+            Trigger::Manual | Trigger::None => false,
+            Trigger::Overflow => true,
+            Trigger::Auto => run.tokens() > settings.hard_limit,
+        },
+    }
 }
 
 /// A model writes it. [`Rung::Rollover`] is left to the built-in summariser, which cannot fail.

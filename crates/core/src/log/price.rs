@@ -22,14 +22,14 @@ pub(crate) struct Paid {
 }
 
 /// Asks the prices, where a rule decides by them: from now on the session is due if they say so. The time, for
-/// [`State::pay`]; nothing where there is no rule.
-pub(crate) async fn ask(io: &Io, held: &SessionGuard) -> Result<Option<u64>> {
+/// [`State::pay`]; nothing where there is no rule. `is_step` when it is not the call before, made again.
+pub(crate) async fn ask(io: &Io, held: &SessionGuard, is_step: bool) -> Result<Option<u64>> {
     let Some(rule) = held.settings().price_rule else { return Ok(None) };
     let now = io.now().await?;
     let mut state = held.state_mut();
     state.settle();
     let moment = state.moment(now);
-    let decision = state.row.paid.meter.decide(&rule, &state.prices(), &moment);
+    let decision = state.row.paid.meter.decide(&rule, &state.prices(), &moment, is_step);
     state.pays = decision == Verdict::Buy;
     state.calls_left = Some(state.row.paid.meter.calls_left(&rule, &state.prices(), &moment));
     Ok(Some(now))
@@ -106,6 +106,10 @@ impl State {
     fn kept_tokens(&self) -> usize {
         let totals = self.context.totals();
         let messages = totals.tokens.saturating_sub(totals.system);
+        if let Some(leaves) = self.settings.leaves {
+            let (_, page) = self.settings.target(messages);
+            return leaves.saturating_sub(self.stable_tokens()).saturating_sub(page).min(messages);
+        }
         match self.settings.keep {
             Keep::Messages(count) => {
                 let newest = self.context.items().iter().rev().take(count);

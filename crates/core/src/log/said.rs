@@ -8,6 +8,21 @@ pub(crate) const RECALL_READ: &str = "recall_read";
 /// The tool with which a model searches the transcript.
 pub(crate) const RECALL_SEARCH: &str = "recall_search";
 
+/// True for the JSON text of tools one of which is [`RECALL_READ`], in the shape of any provider: a list of definitions or
+/// a set by name.
+pub(crate) fn offers_recall(tools: &str) -> bool {
+    fn finds(value: &Value<'_>) -> bool {
+        match value {
+            Value::Array(values) => values.iter().any(finds),
+            Value::Object(fields) => fields.iter().any(|(key, value)| {
+                key == RECALL_READ || (key == "name" && value.as_str() == Some(RECALL_READ)) || finds(value)
+            }),
+            _ => false,
+        }
+    }
+    tools.contains(RECALL_READ) && serde_json::from_str(tools).is_ok_and(|tools| finds(&tools))
+}
+
 /// True for a tool with which a model recalls.
 pub(crate) fn is_recall(name: &str) -> bool {
     [RECALL_READ, RECALL_SEARCH].contains(&name)

@@ -35,8 +35,8 @@ pub(crate) struct View {
     pub(crate) generation: u64,
     /// Summaries so far.
     pub(crate) compressions: u64,
-    /// Steps since a summary was last tried; nothing before the first.
-    pub(crate) since_attempt: Option<u64>,
+    /// A summary was tried so lately that the next one waits.
+    pub(crate) rests: bool,
     /// The store has the context; nothing where nothing is ever stored.
     pub(crate) stored: Option<bool>,
     /// A model's message may begin the conversation in every format that this may be.
@@ -56,6 +56,8 @@ pub(crate) struct PromptUsage {
     pub(crate) is_due: bool,
     /// Where prices decide: calls until it pays, about.
     pub(crate) calls_left: Option<u64>,
+    /// What leaves the prompt can be had back by the model, or the prompt is half as large as may be (`W1`).
+    pub(crate) may_reduce: bool,
     estimated: usize,
     known: Option<Rc<Calibration>>,
 }
@@ -72,6 +74,11 @@ impl PromptUsage {
     /// An estimate of a whole prompt, corrected by what was reported.
     pub(crate) fn corrected(&self, estimated: usize) -> usize {
         self.known.as_ref().map_or(estimated, |known| known.correct(estimated))
+    }
+
+    /// How many tokens of the estimate are so many corrected ones, in proportion.
+    pub(crate) fn estimate_of(&self, tokens: usize) -> usize {
+        (tokens as u64 * self.estimated as u64 / self.tokens.max(1) as u64) as usize
     }
 
     /// All tokens once the messages take `more` and `less`.
@@ -116,6 +123,7 @@ impl State {
                 system: self.prompt_tokens.saturating_add(self.context.totals().system),
                 is_due: self.is_due(),
                 calls_left: self.calls_left,
+                may_reduce: self.may_reduce(),
                 estimated,
                 known: self.calibration().cloned(),
             },
@@ -126,7 +134,7 @@ impl State {
             rejected: self.row.rejected.clone(),
             generation: self.row.generation,
             compressions: self.row.compressions,
-            since_attempt: self.row.attempted_at.map(|at| self.row.steps.saturating_sub(at)),
+            rests: self.rests(),
             stored: self.is_stored(),
             model_may_begin: self.may_be().all(|format| format.wire().assistant_may_begin()),
         }

@@ -4,6 +4,7 @@ mod clear;
 pub mod cost;
 mod digest;
 mod given;
+mod law;
 mod numbers;
 mod options;
 mod presets;

@@ -2,6 +2,7 @@
 
 use super::cost::{Cost, Prices, Rule, read_prices};
 use super::given::GivenOptions;
+use super::law;
 use super::options::OPTIONS;
 use super::presets::{NUMBERS, Numbers, RestoreNumbers, When};
 use super::reader::OptionReader;
@@ -59,11 +60,10 @@ pub(super) fn threshold(options: &GivenOptions<'_>, numbers: &Numbers, window: W
     if let Some(tokens) = given {
         return Ok(at(tokens));
     }
-    let when = if options.flag("economy") == Some(true) { When::Price } else { options.preset.when };
-    Ok(match when {
+    Ok(match options.preset.when {
         // The literal where the window is the document's or larger, its share of a smaller one.
         When::Tokens(tokens) => at(tokens.min(window.tokens / 4 * 3).min(window.hard_limit)),
-        When::Price => at(window.hard_limit),
+        When::Window => at(law::acts_at(window.tokens, window.hard_limit)),
         When::Fraction(fraction) => at((window.tokens as f64 * fraction) as usize),
         When::Left { output, fixed } => {
             let output = options.count("advanced.maxOutputReserve").unwrap_or(output);
@@ -86,11 +86,29 @@ pub(super) fn threshold(options: &GivenOptions<'_>, numbers: &Numbers, window: W
     })
 }
 
-/// The rule that the prices decide by, where an option wants it, or the preset and no option says another trigger.
-pub(super) fn price_rule(options: &GivenOptions<'_>) -> Option<Rule> {
-    let is_usual = !options.has("compactAt.tokens") && !options.has("compactAt.fraction");
-    let wanted = options.flag("economy").unwrap_or(is_usual && options.preset.when == When::Price);
-    wanted.then_some(Rule::TUNED)
+/// The rule that the prices decide by, where the option wants it. Of a model whose tokens cost nothing the price says
+/// nothing (`W4`).
+pub(super) fn price_rule(
+    options: &GivenOptions<'_>,
+    prices: Option<&Prices>,
+    window: usize,
+    trigger: usize,
+) -> Option<Rule> {
+    let is_known = prices.is_none_or(|prices| prices.base.input > 0);
+    let is_wanted = options.flag("economy") == Some(true) && is_known;
+    is_wanted.then(|| Rule { floor: law::price_floor(window, trigger), ..Rule::TUNED })
+}
+
+/// Tokens of the prompt that a compaction leaves, where the preset has a law for that and no option says what is kept.
+pub(super) fn leaves(
+    options: &GivenOptions<'_>,
+    window: usize,
+    trigger: usize,
+    rule: Option<Rule>,
+) -> Option<usize> {
+    let is_told = ["keep.messages", "keep.tokens", "keep.fraction"].iter().any(|path| options.has(path));
+    let has_law = options.preset.when == When::Window && !is_told;
+    has_law.then(|| law::leaves(window, trigger, rule.map(|rule| rule.floor)))
 }
 
 /// The prices: the app's, or those that a catalogue has for the model.
@@ -135,7 +153,6 @@ pub(super) fn numbers(
             number.scale(window.tokens, least);
         }
     }
-    numbers.keep_tokens = budget::scale(base.keep_tokens, window.tokens, 0);
     if let Some(every_turn) = options.choice("clear.when", &CLEARS) {
         numbers.layered.every_turn = every_turn;
     }

@@ -83,15 +83,21 @@ pub static OPTIONS: &[Row] = &[
     Row::value("prices.tiers", "ModelPrices[\"tiers\"]").doc(doc!("Prices of larger prompts, in USD per million tokens.")),
     Row::function("tokenCounter", "(messages: Message[]) => number")
         .doc(doc!("Counts tokens exactly, in place of the estimate. Called with one message at a time; returns a whole number of tokens.")),
-    Row::group("compactAt").default("the preset's, see docs/presets.md")
+    Row::group("compactAt").default("`balanced`: 75 % of the window up to 128,000 tokens, 96,000 tokens up to 192,000, half of it above; at most \
+        90 % of what is left after the answer; other presets: see docs/presets.md")
         .doc(doc!("When to compact: at this many tokens, or at this fraction of the window. Give one of the two.")),
     Row::count("compactAt.tokens", 1).was(was!["offload.offloadThreshold"])
         .doc(doc!("Compact when messages, system prompt and tools reach this many tokens.")),
     Row::fraction("compactAt.fraction").doc(doc!("Compact when messages, system prompt and tools reach this fraction of the window, 0..1.")),
-    Row::flag("economy").default("true in `balanced` unless `compactAt` is given, else false")
-        .doc(doc!("Compact as soon as sending the larger context has cost as much as a compaction would, by `prices`; at the latest at `compactAt`, "
-            "or at the end of the window.")),
-    Row::group("keep").default("5 messages; `factor3`: 3; `balanced`: 6,000 tokens")
+    Row::flag("economy").default("false")
+        .doc(doc!("Spend least: compact as soon as sending the larger context has cost as much as a compaction would, by `prices`, from a quarter of "
+            "the window and 16,000 tokens on; at the latest at `compactAt`. More of what the work needs later leaves the context. Where "
+            "`prices.input` is 0, `compactAt` alone decides.")),
+    Row::flag("recall").default("true once a `prepare` had `session.recall.tools()` among its `tools`")
+        .sessions("only a session stores what leaves the context; give it to openSession")
+        .doc(doc!("The model can read what left the context. In preset `balanced` results then leave as soon as that pays; otherwise not below half "
+            "of `compactAt`.")),
+    Row::group("keep").default("5 messages; `factor3`: 3; `balanced`: what makes the prompt 30 % of the window")
         .doc(doc!("How many recent messages stay verbatim: one of `messages`, `tokens` and `fraction`. A tool call is never separated from its "
             "results.")),
     Row::count("keep.messages", 1)
@@ -133,7 +139,7 @@ pub static OPTIONS: &[Row] = &[
         .doc(doc!("What to do when the history exceeds the summarizer's window. `parts`: summarize it in as few parts as fit, several at once, and "
             "merge the answers; each is stored as it arrives. `clip`: make one call, with the longest texts shortened and messages in the "
             "middle left out.")),
-    Row::choice("summarize.fallback", names!(FALLBACKS)).default("`none`")
+    Row::choice("summarize.fallback", names!(FALLBACKS)).default("`none`; `balanced`: `extractive` where `prepare` could return nothing that fits")
         .doc(doc!("What to do when every attempt failed. `none`: leave the history as it is and report the error. `extractive`: use the built-in "
             "summarizer; the result has the error in `fellBack`.")),
     Row::range("summarize.attempts", 1, 100).at(place!(retry_count)).was(was!["offload.retryCount"])
@@ -141,7 +147,7 @@ pub static OPTIONS: &[Row] = &[
     Row::range("summarize.timeoutMs", 1, 86_400_000).default("120,000")
         .doc(doc!("Time limit of one attempt at a summary, in ms. Then it fails with `timeout`.")),
     Row::range("summarize.concurrency", 1, 100).default("4").doc(doc!("Calls of a model at the same time.")),
-    Row::flag("background").default("false").sessions("only a session goes on meanwhile; give it to openSession")
+    Row::flag("background").default("true in `balanced`, else false").sessions("only a session goes on meanwhile; give it to openSession")
         .doc(doc!("Write summaries while the agent continues: as long as there is room, `prepare` returns the context as it is (`pending`), and the "
             "first `prepare` after the summary has it in `result`. Without room `prepare` waits.")),
     Row::group("pins").doc(doc!("Messages to keep verbatim.")),

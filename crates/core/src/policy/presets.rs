@@ -12,6 +12,8 @@ pub enum Fallback {
     None,
     /// The built-in summariser writes it.
     Extractive,
+    /// It does that where a prompt does not fit otherwise (`W22`).
+    Needed,
 }
 
 /// When a session acts.
@@ -31,8 +33,8 @@ pub enum When {
     },
     /// Above a share of what is left of the window after the prompt's budget and the margin (`S5.9`).
     Room,
-    /// When the calls so far paid as much for a larger context as a compaction costs, and where the window ends.
-    Price,
+    /// At a share of the window that is less in a larger one (`W2`).
+    Window,
 }
 
 /// A preset.
@@ -72,8 +74,6 @@ pub struct Preset {
 pub struct Numbers {
     /// Messages kept at the end.
     pub preserve_count: usize,
-    /// Tokens kept at the end, instead of that many messages, when it is not 0.
-    pub keep_tokens: usize,
     /// Target length of a summary.
     pub target_tokens: usize,
     /// What is kept beside a summary, when something is.
@@ -264,12 +264,12 @@ pub static PRESETS: [&Preset; 6] = [&BALANCED, &OFFLOAD, &REACT, &LAYERED, &FACT
 
 const ACKNOWLEDGEMENT: &str = "Understood. Continuing with compressed context.";
 
-/// Keeps what matters and costs least: large results and old ones leave in batches, and a short summary is followed by what
-/// no summary may lose, made again from the messages themselves each time.
+/// Keeps what the work will need, then saves: results can be had back and leave in batches when that pays, messages become
+/// a summary when room is short. The summary is followed by what none may lose, made from the messages each time.
 pub static BALANCED: Preset = Preset {
     name: "balanced",
     rungs: &[Rung::Admit, Rung::Clear, Rung::Offload, Rung::Summarise],
-    when: When::Price,
+    when: When::Window,
     prompt: &summary::BALANCED,
     summary_marker: "[Compressed History]\n\n",
     assistant_summaries: false,
@@ -280,8 +280,7 @@ pub static BALANCED: Preset = Preset {
     stubs: true,
     numbers: Numbers {
         target_tokens: 2_000,
-        keep_tokens: 6_000,
-        min_savings: 6_000,
+        min_savings: 20_000,
         compact_trigger_threshold: 20_000,
         keep: Some(KeepNumbers {
             must_share: 0.01,
@@ -297,6 +296,7 @@ pub static BALANCED: Preset = Preset {
             ..NUMBERS.layered
         },
         offload: OffloadNumbers { min_chars: 1_000, ..NUMBERS.offload },
+        checkpoint: CheckpointNumbers { keep_user_messages: 1, ..NUMBERS.checkpoint },
         ..NUMBERS
     },
 };
@@ -399,7 +399,6 @@ pub static CHECKPOINT: Preset = Preset {
 /// The numbers of `offload`; a preset that says nothing else has them too.
 pub(super) const NUMBERS: Numbers = Numbers {
     preserve_count: 5,
-    keep_tokens: 0,
     target_tokens: 8_000,
     keep: None,
     min_savings: 0,

@@ -1,7 +1,7 @@
 //! The options as the engine uses them: resolved against the preset and the window.
 
 use super::given::GivenOptions;
-use super::numbers::{Window, numbers, price_rule, prices, safety_margin, threshold};
+use super::numbers::{Window, leaves, numbers, price_rule, prices, safety_margin, threshold};
 use super::presets::{
     API_TOOLS, COMPACTABLE_TOOLS, Fallback, NUMBERS, Numbers, QUERY_TOOLS, READ_TOOLS, SEARCH_TOOLS, When,
 };
@@ -85,11 +85,15 @@ impl Settings {
         let prices = prices(options, &facts)?;
         let numbers = numbers(options, size, prices.as_ref())?;
         let model = options.text("model").map(str::to_string);
+        let threshold = threshold(options, &numbers, size)?;
+        let has_law = preset.when == When::Window;
+        let price_rule = price_rule(options, prices.as_ref(), window, threshold.tokens);
         Ok(Settings {
             preset,
             rungs,
-            threshold: threshold(options, &numbers, size)?,
-            price_rule: price_rule(options),
+            threshold,
+            leaves: leaves(options, window, threshold.tokens, price_rule),
+            price_rule,
             prices,
             numbers,
             compactable_tools: compactable_tools(options),
@@ -110,8 +114,13 @@ impl Settings {
             model,
             summariser: summariser(options)?,
             is_target_given: options.has("summarize.targetTokens"),
-            fallback: options.choice("summarize.fallback", &FALLBACKS).unwrap_or(Fallback::None),
+            fallback: options.choice("summarize.fallback", &FALLBACKS).unwrap_or(match has_law {
+                true => Fallback::Needed,
+                false => Fallback::None,
+            }),
             keep: keep(options, &numbers)?,
+            admits_at_once: options.has_group("admit"),
+            recall: options.flag("recall"),
             app_shortens: options.has("summarize.forResults"),
             concurrency: options.count("summarize.concurrency").unwrap_or(DEFAULT_CONCURRENCY),
             by_parts: options.choice("summarize.longHistory", &LONG_HISTORY).unwrap_or(true),
@@ -119,7 +128,7 @@ impl Settings {
             prefix_mismatch: options
                 .choice("advanced.prefixMismatchBehavior", &PREFIX_MISMATCH)
                 .unwrap_or(PrefixMismatch::Error),
-            background: options.flag("background").unwrap_or(false),
+            background: options.flag("background").unwrap_or(has_law),
             timeout_ms: options.count("summarize.timeoutMs").map_or(DEFAULT_TIMEOUT_MS, |ms| ms as u64),
             instructions: options.text("summarize.instructions").map(str::to_string),
             mode: options.choice("summarize.mode", &Mode::ALL).unwrap_or_default(),
@@ -289,12 +298,8 @@ fn summariser(options: &GivenOptions<'_>) -> Result<Summariser> {
 
 /// What stays at the end: what the app says, else what the preset does.
 fn keep(options: &GivenOptions<'_>, numbers: &Numbers) -> Result<Keep> {
-    let preset = match numbers.keep_tokens {
-        0 => Keep::Messages(numbers.preserve_count),
-        tokens => Keep::Tokens(tokens),
-    };
     one_of(options.count("keep.messages"), options.count("keep.tokens"), options.number("keep.fraction"))
-        .map(|keep| keep.unwrap_or(preset))
+        .map(|keep| keep.unwrap_or(Keep::Messages(numbers.preserve_count)))
 }
 
 fn one_of(messages: Option<usize>, tokens: Option<usize>, fraction: Option<f64>) -> Result<Option<Keep>> {

@@ -129,6 +129,12 @@ pub struct Settings {
     pub fallback: Fallback,
     /// What stays at the end.
     pub keep: Keep,
+    /// Where it is not that which decides: tokens of the prompt that a compaction leaves.
+    pub leaves: Option<usize>,
+    /// The app says which results are too large for a prompt: they leave it whatever its size.
+    pub admits_at_once: bool,
+    /// The app says whether the model can recall; else its tools say it.
+    pub recall: Option<bool>,
     /// The app's `summarizeResult` shortens single results (`S2.8`).
     pub app_shortens: bool,
     /// Calls of a model that may be under way at once (`S2.12`).

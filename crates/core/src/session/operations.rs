@@ -280,7 +280,7 @@ impl Session {
             let copy = slot.look(SessionGuard::copy_of)?;
             // The prepare that it speaks of is a step of its own.
             begin_step(&mut copy.state_mut());
-            price::ask(&io, &copy).await?;
+            price::ask(&io, &copy, true).await?;
             compaction::plan(&io, copy, Trigger::Auto).await
         })
     }

@@ -363,7 +363,8 @@ fn s5_16_a_summariser_that_fails_leaves_the_built_in_summary_in_the_language_of_
     let result = desk.compact();
     assert!(result.success && result.llm_calls == 2, "{result:?}");
     let text = result.summary.unwrap();
-    assert!(text.contains("## 目标") && text.contains("## 最近"), "{text}");
+    assert!(text.contains("## 用户所说") && text.contains("## 最近"), "{text}");
+    assert!(text_of(&desk).contains("请检查第 0 个模块"), "what the user began with is quoted");
     assert!(!text.contains("503"), "{text}");
 }
 
@@ -371,7 +372,8 @@ fn s5_16_a_summariser_that_fails_leaves_the_built_in_summary_in_the_language_of_
 fn the_users_newest_messages_are_quoted_within_the_budget_and_the_ledger_says_which() {
     let mut desk = Harness::new(options());
     let long = "The log of the nightly job follows, read it with care. ".repeat(200);
-    desk.append(&[conversation(), vec![user(&long), assistant("I read it.")], filler(50)].concat());
+    let later = vec![user("And the next one?"), assistant("It is the same.")];
+    desk.append(&[conversation(), vec![user(&long), assistant("I read it.")], later, filler(50)].concat());
     desk.compact();
     let ledger = desk.session.explain().unwrap();
     let quoted: Vec<usize> = ledger.iter().filter(|entry| entry.quoted).map(|entry| entry.index).collect();
@@ -385,7 +387,7 @@ fn the_users_newest_messages_are_quoted_within_the_budget_and_the_ledger_says_wh
     assert!(!quoted.contains(&index) && ledger[index].fate == Fate::Summarised, "{:?}", ledger[index]);
     let hits = desk.host.run(desk.session.search("nightly job follows".into(), 3)).unwrap();
     assert!(!hits.is_empty());
-    assert_eq!(ledger.len(), conversation().len() + 2 + 3);
+    assert_eq!(ledger.len(), conversation().len() + 4 + 3);
 }
 
 #[test]

@@ -103,3 +103,4 @@ mod wire_provider;
 mod wire_read;
 mod wire_recorded;
 mod wire_rules;
+mod worth_rules;

@@ -148,12 +148,12 @@ fn f39_in_a_small_window_numbers_are_in_proportion_down_to_a_least() {
         assert_eq!((restore.max_tokens_per_file, restore.max_tokens_total), (file, files), "{window}");
         assert_eq!(settings.threshold.allowance, reserve, "{window}");
     }
-    for (window, keep, must, least, most) in
-        [(200_000, 6_000, 500, 400, 4_000), (20_000, 600, 100, 100, 400), (1_000, 30, 100, 100, 200)]
+    for (window, savings, must, least, most) in
+        [(200_000, 20_000, 500, 400, 4_000), (20_000, 2_000, 100, 100, 400), (1_000, 100, 100, 100, 200)]
     {
         let numbers = at("balanced", window).numbers;
         let beside = numbers.keep.unwrap();
-        assert_eq!((numbers.keep_tokens, beside.must_tokens), (keep, must), "{window}");
+        assert_eq!((numbers.min_savings, beside.must_tokens), (savings, must), "{window}");
         assert_eq!((beside.least_tokens, beside.most_tokens), (least, most), "{window}");
     }
     for (window, prompt, instruction, least) in

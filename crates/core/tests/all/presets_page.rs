@@ -99,10 +99,10 @@ fn behaviour() -> Vec<Row> {
             }
             .to_owned()
         }),
-        row("recent messages kept (`keep`)", |preset| match (removes(preset), preset.numbers.keep_tokens) {
+        row("recent messages kept (`keep`)", |preset| match (removes(preset), preset.when) {
             (false, _) => String::new(),
-            (true, 0) => format!("{} messages", preset.numbers.preserve_count),
-            (true, tokens) => format!("{} tokens", number(tokens)),
+            (true, When::Window) => "30 % of the window, with the summary".to_string(),
+            (true, _) => format!("{} messages", preset.numbers.preserve_count),
         }),
         row("old results are cleared (`clear.when`)", |preset| {
             match (preset.rungs.contains(&Rung::Clear), preset.numbers.layered.every_turn) {
@@ -132,7 +132,7 @@ fn when(preset: &'static Preset) -> String {
         When::Left { output, fixed } => {
             format!("above the window less the answer (at most {}) and {}", number(output), number(fixed))
         }
-        When::Price => "when the prices say so".to_string(),
+        When::Window => "at 75 % of the window, of a large one at half".to_string(),
         When::Room => {
             let share = preset.numbers.checkpoint.trigger_share;
             format!("above {} of the window less the prompt's budget and the margin", percent(share))

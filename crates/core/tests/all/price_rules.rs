@@ -6,10 +6,10 @@ use context_compactor_core::policy::Settings;
 use context_compactor_store_tests::conversation::{Body, assistant, user};
 use serde_json::{Value, json};
 
-/// A session in a large window that acts by the prices.
+/// A session that acts by the prices, from 16,000 tokens on.
 fn priced(over: Value) -> Harness {
     let mut options = json!({
-        "contextWindow": 200_000, "economy": true, "keep": { "messages": 2 },
+        "contextWindow": 64_000, "economy": true, "keep": { "messages": 2 },
         "presetOptions": { "targetTokens": 500, "compactCooldownSteps": 0, "minChars": 1_000_000 },
     });
     merge(&mut options, &over);
@@ -42,7 +42,7 @@ fn a_session_acts_when_the_rent_is_the_price_and_again_later() {
     let (_, second) = acts(&mut desk, 1_000);
     assert!(second >= first / 2, "it does not thrash: {first}, {second}");
     // Without the option nothing happens there.
-    let mut plain = priced(json!({ "economy": null }));
+    let mut plain = priced(json!({ "economy": null, "contextWindow": 200_000 }));
     for _ in 0..first + second {
         plain.append(&[user(&long("question", 500)), assistant(&long("answer", 500))]);
         assert!(plain.prepare().result.is_none());
@@ -50,22 +50,28 @@ fn a_session_acts_when_the_rent_is_the_price_and_again_later() {
 }
 
 #[test]
-fn balanced_acts_by_the_prices_unless_an_option_says_when() {
+fn w2_w4_balanced_acts_by_the_window_and_by_the_prices_where_the_option_says_so() {
     let rule = |options: Value| {
         let settings = Settings::read(&serde_json::from_str(&options.to_string()).unwrap()).unwrap();
         assert_eq!(settings.preset.name, "balanced", "the default");
-        (settings.price_rule.is_some(), settings.threshold.tokens)
+        (settings.price_rule.map(|rule| rule.floor), settings.threshold.tokens, settings.leaves)
     };
     let window = 200_000;
-    let (acts, limit) = rule(json!({ "contextWindow": window }));
-    assert!(acts && limit > 150_000, "the limit of the window stays: {limit}");
+    assert_eq!(rule(json!({ "contextWindow": window })), (None, 100_000, Some(60_000)));
     for at in [json!({ "tokens": 30_000 }), json!({ "fraction": 0.15 })] {
-        assert_eq!(rule(json!({ "contextWindow": window, "compactAt": at })), (false, 30_000));
+        let options = json!({ "contextWindow": window, "compactAt": at });
+        assert_eq!(rule(options), (None, 30_000, Some(18_000)), "it leaves less than that at which it acts");
     }
+    let economy = json!({ "contextWindow": window, "economy": true });
+    assert_eq!(rule(economy), (Some(50_000), 100_000, Some(20_000)));
     let both = json!({ "contextWindow": window, "compactAt": { "tokens": 30_000 }, "economy": true });
-    assert_eq!(rule(both), (true, 30_000));
-    let (acts, never) = rule(json!({ "contextWindow": window, "economy": false }));
-    assert!(!acts && never == limit);
+    assert_eq!(rule(both), (Some(30_000), 30_000, Some(12_000)));
+    let kept = json!({ "contextWindow": window, "keep": { "tokens": 5_000 } });
+    assert_eq!(rule(kept), (None, 100_000, None), "the option says what is kept");
+    // A model that costs nothing: the prices say nothing.
+    let free = json!({ "input": 0, "output": 0 });
+    let free = json!({ "contextWindow": window, "economy": true, "prices": free });
+    assert_eq!(rule(free), (None, 100_000, Some(60_000)));
 }
 
 #[test]
@@ -120,7 +126,7 @@ fn the_window_and_a_threshold_end_the_wait() {
     assert!((30_000..31_100).contains(&tokens), "nothing is paid for reading: {tokens}");
     let small = json!({ "prices": free, "contextWindow": 20_000, "maxOutputTokens": 1_000 });
     let (tokens, _) = acts(&mut priced(small), 1_000);
-    assert!((19_000..20_100).contains(&tokens), "{tokens}");
+    assert!((15_000..16_100).contains(&tokens), "{tokens}");
 }
 
 #[test]
@@ -138,7 +144,7 @@ fn a_plan_says_whether_the_price_or_the_size_decides() {
         }
         desk.prepare();
     };
-    assert!(due.tokens < due.limit / 2 && due.reason.contains("what a compaction costs"), "{}", due.reason);
+    assert!(due.tokens < due.limit && due.reason.contains("what a compaction costs"), "{}", due.reason);
     let mut full = priced(json!({ "economy": true, "compactAt": { "tokens": 900 } }));
     full.append(&[
         user(&long("question", 500)),
@@ -190,7 +196,7 @@ fn what_a_summary_will_soon_take_is_not_cleared_before_it() {
     let mut desk = priced(json!({ "preset": "offload", "clear": { "when": "break-even" } }));
     let acted = (0..20).find(|nth| {
         let bodies =
-            if *nth < 8 { turn(FORMATS[0], *nth, 1_500) } else { vec![user("q"), assistant("done")] };
+            if *nth < 8 { turn(FORMATS[0], *nth, 2_200) } else { vec![user("q"), assistant("done")] };
         desk.append(&bodies);
         desk.host.now += 1_000;
         let prepared = desk.prepare();
@@ -212,7 +218,7 @@ fn what_was_paid_is_kept_with_the_session_and_losing_it_costs_no_message() {
         assert_eq!(prepared.result.is_some(), step == steps, "{step} of {steps}");
         // Another process goes on: it has what the last append noted.
         let options = json!({
-            "contextWindow": 200_000, "economy": true, "keep": { "messages": 2 },
+            "contextWindow": 64_000, "economy": true, "keep": { "messages": 2 },
             "presetOptions": { "targetTokens": 500, "compactCooldownSteps": 0, "minChars": 1_000_000 },
         });
         if step == steps / 2 {

@@ -18,11 +18,14 @@ pub struct Rule {
     pub calls: u64,
     /// Tokens that are fetched again because of a compaction, on average.
     pub refetch: usize,
+    /// Nor one of fewer tokens than this.
+    pub floor: usize,
 }
 
 impl Rule {
     /// Tuned on one half of recorded sessions and measured on the other (`npm run bench -- cost`).
-    pub const TUNED: Rule = Rule { first: 100, again: 120, turn: 80, frees: 30, calls: 2, refetch: 3_000 };
+    pub const TUNED: Rule =
+        Rule { first: 100, again: 120, turn: 80, frees: 30, calls: 2, refetch: 3_000, floor: 0 };
 }
 
 /// What is known when the next call is due.
@@ -47,7 +50,8 @@ pub struct CostSnapshot {
 impl CostSnapshot {
     /// What the next call costs with a compaction before it, and what has to be fetched again.
     pub fn now(&self, prices: &Prices, refetch: usize) -> Cost {
-        let summary = prices.lone_request(self.read, self.cached, self.summary);
+        // A new prompt, of which the provider has nothing in its cache.
+        let summary = prices.lone_request(self.read, 0, self.summary);
         let next = prices.request(self.after, self.stable.min(self.cached), 0);
         let again = times(refetch, prices.at(self.after).cache_write);
         summary.saturating_add(next).saturating_add(again)
@@ -120,16 +124,20 @@ impl Meter {
         warm.map_or(0, |last| last.tokens)
     }
 
-    /// What to do at this moment.
-    pub fn decide(&self, rule: &Rule, prices: &Prices, moment: &CostSnapshot) -> Verdict {
+    /// What to do at this moment; the call is paid already where it `is_step` no more.
+    pub fn decide(&self, rule: &Rule, prices: &Prices, moment: &CostSnapshot, is_step: bool) -> Verdict {
         let freed = moment.context.saturating_sub(moment.after);
         let is_early = self.compactions > 0 && self.calls < rule.calls;
-        if is_early || freed.saturating_mul(100) < moment.context.saturating_mul(rule.frees) {
+        if is_early
+            || moment.context < rule.floor
+            || freed.saturating_mul(100) < moment.context.saturating_mul(rule.frees)
+        {
             return Verdict::Futile;
         }
         let share = if moment.is_turn { self.share(rule) * rule.turn / 100 } else { self.share(rule) };
         let price = u128::from(moment.price(prices, rule.refetch)) * u128::from(share);
-        let rent = u128::from(self.rent) + u128::from(moment.rent(prices));
+        let next = if is_step { moment.rent(prices) } else { 0 };
+        let rent = u128::from(self.rent) + u128::from(next);
         if rent * 100 >= price { Verdict::Buy } else { Verdict::Rent }
     }
 
@@ -193,7 +201,7 @@ mod tests {
         let (rule, mut meter, mut context) = (Rule { refetch: 0, ..Rule::TUNED }, Meter::default(), 12_500);
         loop {
             let now = moment(context, meter.cached(0, prices));
-            if meter.decide(&rule, prices, &now) == Verdict::Buy {
+            if meter.decide(&rule, prices, &now, true) == Verdict::Buy {
                 return context;
             }
             meter.pay(prices, &now, 0);
@@ -238,7 +246,7 @@ mod tests {
     fn lesson_thrashing_what_frees_little_or_comes_at_once_does_not_come() {
         let rich = Meter { rent: Cost::MAX, calls: 9, compactions: 1, last: None };
         let decide =
-            |meter: Meter, moment: CostSnapshot| meter.decide(&Rule::TUNED, &DEFAULT_PRICES, &moment);
+            |meter: Meter, moment: CostSnapshot| meter.decide(&Rule::TUNED, &DEFAULT_PRICES, &moment, true);
         assert_eq!(decide(rich, moment(60_000, 60_000)), Verdict::Buy);
         assert_eq!(decide(rich, moment(17_000, 17_000)), Verdict::Futile);
         assert_eq!(decide(Meter { calls: 1, ..rich }, moment(60_000, 60_000)), Verdict::Futile);
@@ -251,8 +259,8 @@ mod tests {
         let paid = price * 9 / 10 - moment(40_000, 40_000).rent(&DEFAULT_PRICES);
         let meter = Meter { rent: paid, calls: 9, ..Meter::default() };
         let turn = CostSnapshot { is_turn: true, ..moment(40_000, 40_000) };
-        assert_eq!(meter.decide(&Rule::TUNED, &DEFAULT_PRICES, &turn), Verdict::Buy);
-        assert_eq!(meter.decide(&Rule::TUNED, &DEFAULT_PRICES, &moment(40_000, 40_000)), Verdict::Rent);
+        assert_eq!(meter.decide(&Rule::TUNED, &DEFAULT_PRICES, &turn, true), Verdict::Buy);
+        assert_eq!(meter.decide(&Rule::TUNED, &DEFAULT_PRICES, &moment(40_000, 40_000), true), Verdict::Rent);
     }
 
     #[test]
@@ -280,7 +288,7 @@ mod tests {
         let (rule, now, mut meter) = (Rule::TUNED, moment(40_000, 40_000), Meter::default());
         let left = meter.calls_left(&rule, &DEFAULT_PRICES, &now);
         let mut calls = 0;
-        while meter.decide(&rule, &DEFAULT_PRICES, &now) == Verdict::Rent {
+        while meter.decide(&rule, &DEFAULT_PRICES, &now, true) == Verdict::Rent {
             meter.pay(&DEFAULT_PRICES, &now, 0);
             calls += 1;
         }
@@ -338,7 +346,7 @@ mod tests {
             let paid = (rent - 8_250) * E6;
             let decide = |rent| {
                 let meter = Meter { rent, calls: 2, compactions, last: None };
-                meter.decide(&rule, &DEFAULT_PRICES, &CostSnapshot { is_turn, ..now })
+                meter.decide(&rule, &DEFAULT_PRICES, &CostSnapshot { is_turn, ..now }, true)
             };
             assert_eq!(
                 (decide(paid), decide(paid - 1)),
@@ -359,8 +367,9 @@ mod tests {
     #[test]
     fn f39_what_frees_less_than_its_share_or_comes_before_its_calls_is_futile() {
         let rich = Meter { rent: Cost::MAX / 2, calls: 2, compactions: 1, last: None };
-        let decide =
-            |meter: Meter, context| meter.decide(&Rule::TUNED, &DEFAULT_PRICES, &moment(context, context));
+        let decide = |meter: Meter, context| {
+            meter.decide(&Rule::TUNED, &DEFAULT_PRICES, &moment(context, context), true)
+        };
         // 30 percent of 17,857 are more than 5,357, and of 17,858 less than 5,358.
         assert_eq!((decide(rich, 17_857), decide(rich, 17_858)), (Verdict::Futile, Verdict::Buy));
         assert_eq!(decide(Meter { calls: 1, ..rich }, 40_000), Verdict::Futile);

@@ -101,10 +101,11 @@ impl Session {
 }
 
 /// Counts what goes with the messages. The text that goes to the end of the system prompt.
-async fn fix(io: &Io, guard: &SessionGuard, fixed: &[String]) -> Result<Option<String>> {
+async fn fix(io: &Io, guard: &SessionGuard, texts: &[String]) -> Result<Option<String>> {
     let goal = guard.state().goal_text();
-    let fixed = count_fixed(io, &guard.settings(), guard.format(), fixed, goal.as_deref()).await?;
+    let fixed = count_fixed(io, &guard.settings(), guard.format(), texts, goal.as_deref()).await?;
     guard.state_mut().set_fixed(fixed);
+    guard.state_mut().note_tools(texts.get(1..).unwrap_or_default());
     Ok(goal)
 }
 
@@ -118,7 +119,7 @@ async fn prepared(
 ) -> Result<Prepared> {
     let is_step = begin_step(&mut guard.state_mut());
     guard.store_or_warn(io).await?;
-    let priced = price::ask(io, guard).await?;
+    let priced = price::ask(io, guard, is_step).await?;
     let mut done = Climbed::default();
     if let Some(run) = run {
         done = compaction::climb(&run).await?;

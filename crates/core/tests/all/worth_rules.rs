@@ -1,0 +1,277 @@
+//! The law of preset `balanced`: when it acts, what it leaves, what may leave before, and what comes of a summariser that
+//! fails.
+
+use crate::support::*;
+use context_compactor_core::compaction::CompactionResult;
+use context_compactor_core::policy::Trigger;
+use context_compactor_core::step::{Event, Notice};
+use context_compactor_core::wire::Format;
+use context_compactor_core::{Code, recall};
+use context_compactor_store_tests::conversation::{assistant, exchange, user};
+use context_compactor_store_tests::host::{failed, summary, thrown};
+use serde_json::{Value, json};
+
+/// A session of the default preset whose summaries are waited for.
+fn desk(window: usize, over: Value) -> Harness {
+    let mut options = json!({ "preset": "balanced", "contextWindow": window, "background": false });
+    merge(&mut options, &over);
+    answering(Harness::new(options))
+}
+
+/// With a summariser that says enough.
+fn answering(mut desk: Harness) -> Harness {
+    let text =
+        (0..60).map(|nth| format!("Question {nth} was answered, and it was read.\n")).collect::<String>();
+    desk.host.summarise = Box::new(move |_, _| summary(&text));
+    desk
+}
+
+/// A turn of a question, a call with its result, and an answer.
+fn work(nth: usize, tokens: usize) -> Vec<context_compactor_store_tests::conversation::Body> {
+    let [question, answer] = [format!("Question {nth}?"), long(&format!("answer {nth}"), tokens / 2)];
+    let result =
+        exchange(Format::OpenaiChat, &format!("c{nth}"), &long(&format!("result {nth}"), tokens / 2));
+    [vec![user(&question)], result, vec![assistant(&answer)]].concat()
+}
+
+/// Prepares turn after turn until there is a summary; nothing else may change below the trigger.
+fn acts(desk: &mut Harness, tokens: usize) -> CompactionResult {
+    for nth in 0..2_000 {
+        desk.append(&work(nth, tokens));
+        let plan = desk.host.run(desk.session.plan()).unwrap();
+        let prepared = desk.prepare();
+        assert_eq!(
+            plan.will_compact,
+            !prepared.edits.is_empty(),
+            "the plan says what happens: {}",
+            plan.reason
+        );
+        if let Some(result) = prepared.result {
+            assert!(result.success && result.changed, "{result:?}");
+            let cleared = prepared.edits.iter().filter(|edit| edit.kind != "summarize");
+            let cleared: usize = cleared.map(|edit| edit.freed_tokens).sum();
+            assert!(cleared < 3_200, "that was too little to do without");
+            assert!(result.previous_tokens + cleared >= plan.limit, "no summary below {}", plan.limit);
+            return result;
+        }
+        assert!(prepared.usage.used_tokens < plan.limit, "{nth}: {}", prepared.usage.used_tokens);
+    }
+    panic!("it never acted");
+}
+
+#[test]
+fn w2_w3_it_acts_at_the_trigger_and_leaves_its_share_of_every_window() {
+    let mut left = 0;
+    for window in [8_000, 16_000, 32_000, 64_000, 128_000, 200_000, 500_000] {
+        // Nothing to clear: all of it are words.
+        let mut desk = desk(window, json!({ "summarize": { "call": null } }));
+        let trigger = desk.host.run(desk.session.plan()).unwrap().limit;
+        let result = (0..).find_map(|nth| {
+            desk.append(&[user(&long(&format!("question {nth}"), window / 200))]);
+            desk.append(&[assistant(&long(&format!("answer {nth}"), window / 200))]);
+            let prepared = desk.prepare();
+            assert!(prepared.result.is_some() || prepared.usage.used_tokens < trigger, "{window}");
+            prepared.result
+        });
+        let CompactionResult { previous_tokens, current_tokens, .. } = result.unwrap();
+        assert!((trigger..trigger + window / 50).contains(&previous_tokens), "{window}: {previous_tokens}");
+        assert!((25..=35).contains(&(current_tokens * 100 / window)), "{window}: {current_tokens}");
+        assert!(current_tokens > left, "the larger the window, the more stays");
+        left = current_tokens;
+    }
+}
+
+#[test]
+fn w1_w5_what_can_be_had_back_leaves_first_and_no_summary_comes_where_that_is_enough() {
+    let mut desk = desk(32_000, json!({}));
+    let result = acts(&mut desk, 800);
+    assert!(result.freed_tokens >= 3_200, "a tenth of the window: {result:?}");
+    let kinds: Vec<&str> = result.applied_edits.iter().map(|edit| edit.kind).collect();
+    assert_eq!(kinds, ["summarize"]);
+}
+
+#[test]
+fn w3_what_the_user_began_with_and_said_last_stays_word_for_word() {
+    let mut desk = desk(32_000, json!({}));
+    let (first, last) = (long("first", 1_000), long("last", 3_000));
+    desk.append(&[user(&first), assistant("Yes.")]);
+    (0..10).for_each(|nth| desk.append(&work(nth, 600)));
+    desk.append(&[user(&last)]);
+    // The agent works on that alone, for much longer than what stays.
+    let mut compactions = 0;
+    for nth in 10..120 {
+        desk.append(&exchange(Format::OpenaiChat, &format!("d{nth}"), &long("found", 100)));
+        desk.append(&[assistant(&long("thought", 500))]);
+        compactions += usize::from(desk.prepare().result.is_some_and(|result| result.changed));
+        let sent = desk.sent().iter().map(Value::to_string).collect::<String>();
+        assert!(sent.contains(&first) && sent.contains(&last), "{nth}");
+    }
+    assert!(compactions > 1, "{compactions}");
+}
+
+#[test]
+fn w3_a_first_message_that_takes_more_than_its_share_is_not_quoted_whole() {
+    let mut desk = desk(32_000, json!({}));
+    let first = long("first", 1_800);
+    desk.append(&[user(&first), assistant("Yes.")]);
+    acts(&mut desk, 800);
+    let sent = desk.sent().iter().map(Value::to_string).collect::<String>();
+    assert!(!sent.contains(&first) && sent.contains("first"), "{sent}");
+}
+
+#[test]
+fn w1_without_recall_nothing_is_cleared_below_half_of_the_trigger() {
+    let tools = |names: &[&str]| {
+        let tools = names.iter().map(|name| json!({ "type": "function", "function": { "name": name } }));
+        json!(tools.collect::<Vec<_>>()).to_string()
+    };
+    // Writing to the cache costs no more than reading it: clearing pays as soon as it may.
+    let prices = json!({ "input": 3, "output": 15, "cacheRead": 0.3, "cacheWrite": 0.3 });
+    let cleared_at = |over: Value, tools: String| {
+        let mut options = json!({ "prices": prices, "clear": { "minTokens": 200 } });
+        merge(&mut options, &over);
+        let mut desk = desk(64_000, options);
+        for nth in 0..200 {
+            desk.append(&work(nth, 900));
+            let prepared =
+                desk.host.run(desk.session.prepare(Trigger::Auto, vec![String::new(), tools.clone()]));
+            let prepared = prepared.unwrap();
+            if !prepared.edits.is_empty() {
+                return prepared.edits[0].freed_tokens + prepared.usage.used_tokens;
+            }
+        }
+        panic!("nothing was cleared");
+    };
+    let half = 43_200 / 2;
+    let without = cleared_at(json!({}), tools(&["recall_search", "read_recall_read"]));
+    let refused = cleared_at(json!({ "recall": false }), tools(&["recall_read"]));
+    for without in [without, refused] {
+        assert!((half..half + 1_500).contains(&without), "{without}");
+    }
+    for with in [
+        cleared_at(json!({}), tools(&["bash", recall::TOOLS[0].name])),
+        cleared_at(json!({}), json!({ "recall_read": { "description": "reads" } }).to_string()),
+        cleared_at(json!({ "recall": true }), String::new()),
+    ] {
+        assert!(with < half / 2, "{with}");
+    }
+}
+
+#[test]
+fn w1_a_large_result_is_previewed_below_that_only_where_it_can_be_had_back() {
+    let admitted = |over: Value| {
+        let mut options = json!({ "preset": "balanced", "contextWindow": 200_000 });
+        merge(&mut options, &over);
+        let mut desk = Harness::new(options);
+        desk.append(&[user("Read it.")]);
+        desk.append(&exchange(Format::OpenaiChat, "a", &long("line", 25_000)));
+        !desk.prepare().edits.is_empty()
+    };
+    assert!(!admitted(json!({})));
+    assert!(admitted(json!({ "recall": true })));
+    assert!(admitted(json!({ "admit": { "maxTokens": 20_000 } })), "the app says so");
+}
+
+#[test]
+fn w5_no_summary_that_frees_little_before_the_window_is_full() {
+    // What is pinned stays: a summary has almost nothing to take the place of.
+    let mut desk = desk(32_000, json!({}));
+    desk.append(&[user("Begin."), assistant("Yes.")]);
+    for nth in 0..24 {
+        desk.append(&[user(&long(&format!("rule {nth}"), 900))]);
+        let index = 2 + nth * 2;
+        desk.host.run(desk.session.pin(index)).unwrap();
+        desk.append(&[assistant("Noted.")]);
+        let prepared = desk.prepare();
+        assert!(prepared.result.is_none(), "{nth}: {:?}", prepared.result);
+    }
+    assert!(desk.prepare().usage.used_tokens > 21_600, "it was due");
+}
+
+/// How a summariser fails, and with which code.
+type Failure = (&'static str, fn() -> Event, Code);
+
+const FAILURES: [Failure; 6] = [
+    ("401", || thrown("invalid key", Some(401)), Code::SummaryFailed),
+    ("429", || thrown("slow down", Some(429)), Code::SummaryFailed),
+    ("503", || thrown("overloaded", Some(503)), Code::SummaryFailed),
+    ("offline", || thrown("fetch failed", None), Code::SummaryFailed),
+    ("timeout", || failed(Code::Timeout), Code::Timeout),
+    ("empty", || summary(""), Code::SummaryRejected),
+];
+
+fn warnings(desk: &Harness, of: Code) -> usize {
+    let notices = desk.host.seen.notices.iter();
+    notices.filter(|notice| matches!(notice, Notice::Warning { code, .. } if *code == of)).count()
+}
+
+#[test]
+fn w22_below_the_hard_limit_a_turn_goes_out_as_it_is_whatever_the_summariser_does() {
+    for (name, fail, code) in FAILURES {
+        for background in [true, false] {
+            let mut desk = desk(32_000, json!({ "background": background, "summarize": { "attempts": 1 } }));
+            desk.host.summarise = Box::new(move |_, _| fail());
+            desk.append(&[user("Begin."), assistant("Yes.")]);
+            let mut tried = Vec::new();
+            // Up to the trigger in large steps, and from there on to the hard limit in small ones.
+            for nth in 0..90 {
+                let size = if nth < 20 { 1_080 } else { 8 };
+                desk.append(&[user(&long("question", size / 2)), assistant(&long("answer", size / 2))]);
+                let asked = desk.host.seen.requests.len();
+                let prepared = desk.prepare();
+                assert!(prepared.usage.used_tokens <= 24_000, "{name}: it fits");
+                assert_eq!(prepared.items.len(), 2 + 2 * (nth + 1), "{name}: and is all there");
+                if prepared.put_off {
+                    let later = desk.host.run(desk.session.summarise_later()).unwrap();
+                    assert!(!later.result.unwrap().success, "{name}");
+                }
+                if desk.host.seen.requests.len() > asked {
+                    tried.push(nth);
+                }
+            }
+            assert!(tried.len() > 2, "{name}: {tried:?}");
+            let waits: Vec<usize> = tried.windows(2).map(|pair| pair[1] - pair[0]).collect();
+            assert!(
+                waits.is_sorted() && waits[0] < waits[waits.len() - 1],
+                "{name}: it waits longer: {waits:?}"
+            );
+            assert_eq!(warnings(&desk, code), 1, "{name}: and says so once");
+        }
+    }
+}
+
+#[test]
+fn w22_what_does_not_fit_gets_the_built_in_summary_unless_the_app_wants_none() {
+    for (name, fail, code) in FAILURES {
+        for fallback in [None, Some("none"), Some("extractive")] {
+            let mut summarize = json!({ "attempts": 1 });
+            summarize["fallback"] = fallback.map_or(Value::Null, Into::into);
+            let mut desk = desk(32_000, json!({ "summarize": summarize }));
+            desk.host.summarise = Box::new(move |_, _| fail());
+            desk.append(&talk(60, 500));
+            let prepared = desk.host.run(desk.session.prepare(Trigger::Auto, Vec::new()));
+            if fallback == Some("none") {
+                let error = prepared.unwrap_err();
+                assert_eq!(error.code, Code::ContextOverflow, "{name}");
+                assert_eq!(error.because.unwrap().code, code, "{name}");
+                continue;
+            }
+            let prepared = prepared.unwrap();
+            let result = prepared.result.unwrap();
+            assert!(result.success && prepared.usage.used_tokens <= 24_000, "{name}");
+            assert_eq!(result.fell_back.unwrap().code, code, "{name}: it says why");
+            assert_eq!(warnings(&desk, code), 1, "{name}");
+            assert!(!prepared.items.is_empty());
+        }
+    }
+}
+
+#[test]
+fn w22_by_default_no_turn_waits_for_a_summary_that_can_wait() {
+    let mut desk = answering(Harness::new(json!({ "preset": "balanced", "contextWindow": 32_000 })));
+    desk.append(&talk(22, 500));
+    let prepared = desk.prepare();
+    assert!(prepared.put_off && prepared.result.is_none(), "{:?}", prepared.usage);
+    let later = desk.host.run(desk.session.summarise_later()).unwrap();
+    assert!(later.result.unwrap().success);
+}
