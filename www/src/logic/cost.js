@@ -16,16 +16,12 @@ import { ticks } from "./series.js";
 /** @typedef {{ id: PolicyId | "optimum", name: string, figures: Figures | undefined }} CostRow */
 /** @typedef {Pick<RecallScores, "mention" | "context" | "recoverable">} Shares */
 
-/** Below this window the engine's tokens that stay are in proportion to the larger one. */
-const SMALL_WINDOW = 48_000;
-const FULL_WINDOW = 200_000;
-
-/** Policies for a window. That of `balanced` has the engine's own numbers: its tail, and its room for an answer.
+/** Policies for a window. That of `balanced` has the engine's own numbers: when it acts, and what it leaves beside a page.
  *  @param {number} window @returns {NamedPolicy[]} */
 export function policiesFor(window) {
   const at = Math.round(0.85 * window);
-  const share = window < SMALL_WINDOW ? window / FULL_WINDOW : 1;
   const answer = Math.min(16_384, Math.floor(window / 4));
+  const trigger = Math.max(Math.min(0.75 * window, 96_000), 0.5 * window);
   return [
     { id: "none", name: "No compaction", rule: { kind: "none" } },
     { id: "threshold", name: "Fixed threshold", rule: { kind: "threshold", at, keep: Math.round(0.1 * window) } },
@@ -35,9 +31,9 @@ export function policiesFor(window) {
       id: "balanced",
       name: "balanced",
       rule: {
-        kind: "price",
-        keep: Math.floor(6_000 * share),
-        ceiling: window - answer,
+        kind: "threshold",
+        at: Math.floor(Math.min(trigger, 0.9 * (window - answer))),
+        keep: Math.floor(0.275 * window),
         clear: { keep: 3, minTokens: 1_000, inputs: true },
       },
     },

@@ -152,6 +152,8 @@ pub(super) enum GivenPolicy {
     Threshold {
         at: usize,
         keep: usize,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        clear: Option<Clearing>,
     },
     Slide {
         at: usize,
@@ -178,7 +180,7 @@ impl From<Policy> for GivenPolicy {
     fn from(policy: Policy) -> Self {
         match policy {
             Policy::None => GivenPolicy::None {},
-            Policy::At { at, tail } => GivenPolicy::Threshold { at, keep: tail },
+            Policy::At { at, tail, clearing } => GivenPolicy::Threshold { at, keep: tail, clear: clearing },
             Policy::Slide { at, to } => GivenPolicy::Slide { at, to },
             Policy::Clear { at, keep } => GivenPolicy::Clear { at, keep },
             Policy::RentOrBuy { tail, ceiling, clearing, .. } => {
@@ -192,7 +194,7 @@ impl From<GivenPolicy> for Policy {
     fn from(policy: GivenPolicy) -> Self {
         match policy {
             GivenPolicy::None {} => Policy::None,
-            GivenPolicy::Threshold { at, keep } => Policy::At { at, tail: keep },
+            GivenPolicy::Threshold { at, keep, clear } => Policy::At { at, tail: keep, clearing: clear },
             GivenPolicy::Slide { at, to } => Policy::Slide { at, to },
             GivenPolicy::Clear { at, keep } => Policy::Clear { at, keep },
             GivenPolicy::Price { keep, ceiling, clear } => {

@@ -112,7 +112,7 @@ impl<'t> Search<'t> {
             }
             tried = kept;
             let moment = context.moment(call, tail);
-            let cost = so_far + self.prices.lone_request(moment.read, moment.cached, moment.summary);
+            let cost = so_far + self.prices.lone_request(moment.read, moment.summary);
             if moment.after < moment.context && cost + self.left[nth] <= self.least {
                 let found = self.best[nth].entry(kept).or_insert(Cost::MAX);
                 *found = cost.min(*found);

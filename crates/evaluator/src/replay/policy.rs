@@ -41,6 +41,8 @@ pub enum Policy {
         at: usize,
         /// Tokens.
         tail: usize,
+        /// What is cleared from half of `at` on, when that pays.
+        clearing: Option<Clearing>,
     },
     /// The oldest messages go when the prompt has `at` tokens, until it has `to`.
     Slide {
@@ -56,7 +58,7 @@ pub enum Policy {
         /// Results.
         keep: usize,
     },
-    /// The engine's rule; the last `tail` tokens stay, at least the exchange under way.
+    /// The engine's rule of prices; the last `tail` tokens stay, at least the exchange under way.
     RentOrBuy {
         /// Its numbers.
         rule: Rule,
@@ -90,37 +92,44 @@ impl Clearing {
 /// The window that thresholds of peers are shares of.
 const WINDOW: usize = 200_000;
 
+/// Tokens of messages that the preset `balanced` keeps in this window, beside a page of about 5,000.
+const BALANCED_TAIL: usize = 55_000;
+
+/// The same with its option `economy`.
+const ECONOMY_TAIL: usize = 15_000;
+
 /// The ceiling of the engine's rule: the window less an answer.
 pub const CEILING: usize = WINDOW - 16_384;
 
 /// What is compared: the rule with summaries only, the preset `balanced` as it is, and peers by their published thresholds
 /// with one common operator, so read it as a table of triggers.
-pub const POLICIES: [(&str, Policy); 17] = [
+pub const POLICIES: [(&str, Policy); 18] = [
     ("none (endless window)", Policy::None),
-    ("Claude-Code-like, 170.6k", Policy::At { at: 170_600, tail: 10_000 }),
-    ("Anthropic API, 150k", Policy::At { at: 150_000, tail: 10_000 }),
-    ("Codex-like, 180k", Policy::At { at: 180_000, tail: 20_000 }),
-    ("pi, 183.6k", Policy::At { at: 183_600, tail: 20_000 }),
-    ("DeepAgents, 0.85, keep 0.1", Policy::At { at: 170_000, tail: 20_000 }),
-    ("Gemini-CLI, 0.5, keep 0.3", Policy::At { at: 100_000, tail: 30_000 }),
-    ("factor3, 0.5, keep 3", Policy::At { at: 100_000, tail: 3_000 }),
+    ("Claude-Code-like, 170.6k", Policy::at(170_600, 10_000)),
+    ("Anthropic API, 150k", Policy::at(150_000, 10_000)),
+    ("Codex-like, 180k", Policy::at(180_000, 20_000)),
+    ("pi, 183.6k", Policy::at(183_600, 20_000)),
+    ("DeepAgents, 0.85, keep 0.1", Policy::at(170_000, 20_000)),
+    ("Gemini-CLI, 0.5, keep 0.3", Policy::at(100_000, 30_000)),
+    ("factor3, 0.5, keep 3", Policy::at(100_000, 3_000)),
     ("sliding window 100k, every call", Policy::Slide { at: 100_000, to: 100_000 }),
     ("window 100k to 50k", Policy::Slide { at: 100_000, to: 50_000 }),
     ("clear every turn, keep 3", Policy::Clear { at: 0, keep: 3 }),
     ("clear from 100k, keep 3", Policy::Clear { at: 100_000, keep: 3 }),
-    ("fixed 60k, tail 10k", Policy::At { at: 60_000, tail: 10_000 }),
-    ("fixed 40k, tail 10k", Policy::At { at: 40_000, tail: 10_000 }),
+    ("fixed 60k, tail 10k", Policy::at(60_000, 10_000)),
+    ("fixed 40k, tail 10k", Policy::at(40_000, 10_000)),
     ("rent or buy", Policy::RentOrBuy { rule: Rule::TUNED, tail: 0, ceiling: CEILING, clearing: None }),
     (
         "rent or buy, tail 5k",
         Policy::RentOrBuy { rule: Rule::TUNED, tail: 5_000, ceiling: CEILING, clearing: None },
     ),
+    ("balanced", Policy::At { at: 100_000, tail: BALANCED_TAIL, clearing: Some(Clearing::BALANCED) }),
     (
-        "balanced",
+        "balanced, economy",
         Policy::RentOrBuy {
-            rule: Rule::TUNED,
-            tail: 6_000,
-            ceiling: CEILING,
+            rule: Rule { floor: 50_000, ..Rule::TUNED },
+            tail: ECONOMY_TAIL,
+            ceiling: 100_000,
             clearing: Some(Clearing::BALANCED),
         },
     ),
@@ -138,6 +147,11 @@ impl Action {
 }
 
 impl Policy {
+    /// A summary at `at` tokens that keeps the last `tail`.
+    pub const fn at(at: usize, tail: usize) -> Policy {
+        Policy::At { at, tail, clearing: None }
+    }
+
     /// Begins a replay.
     pub(super) fn pilot(&self) -> Pilot {
         Pilot { policy: *self, meter: Meter::default() }
@@ -157,18 +171,21 @@ impl Pilot {
         let tokens = context.tokens(call);
         match self.policy {
             Policy::None => Action::None,
-            Policy::At { at, tail } if tokens >= at && nth > 0 => Action::Compact { tail },
+            Policy::At { at, tail, .. } if tokens >= at && nth > 0 => Action::Compact { tail },
+            Policy::At { at, clearing: Some(clearing), .. } if tokens >= at / 2 => {
+                cleared(what_pays(clearing, None, call, context))
+            }
             Policy::Slide { at, to } if tokens > at => Action::Slide { to },
             Policy::Clear { at, keep } if tokens >= at => Action::clear(call, context, keep),
             Policy::RentOrBuy { rule, tail, ceiling, clearing } if nth > 0 => {
                 let moment = context.moment(call, tail);
-                let decision = self.meter.decide(&rule, prices, &moment);
+                let decision = self.meter.decide(&rule, prices, &moment, true);
                 let full = tokens >= ceiling && moment.after < tokens;
                 if decision == Verdict::Buy || full {
                     return Action::Compact { tail };
                 }
                 let left = self.meter.calls_left(&rule, prices, &moment);
-                let parts = clearing.map(|clearing| what_pays(clearing, left, call, context));
+                let parts = clearing.map(|clearing| what_pays(clearing, Some(left), call, context));
                 cleared(parts.unwrap_or_default())
             }
             _ => Action::None,
@@ -189,7 +206,12 @@ fn cleared(parts: Vec<(usize, Part, usize)>) -> Action {
 }
 
 /// What the engine would clear before a call: the batch that saves most, or nothing.
-fn what_pays(clearing: Clearing, left: u64, call: &Call, context: &Context<'_>) -> Vec<(usize, Part, usize)> {
+fn what_pays(
+    clearing: Clearing,
+    left: Option<u64>,
+    call: &Call,
+    context: &Context<'_>,
+) -> Vec<(usize, Part, usize)> {
     let trace = context.trace;
     let range = |message: usize| trace.answers.partition_point(|answer| answer.message < message);
     let answers = &trace.answers[range(context.from)..range(call.upto)];
@@ -205,10 +227,11 @@ fn what_pays(clearing: Clearing, left: u64, call: &Call, context: &Context<'_>) 
     let (mut read, mut freed, mut best, mut from) = (0, 0, 0, open.len());
     for (nth, (message, _, frees)) in open.iter().enumerate().rev() {
         let answers = trace.spoken[call.upto] - trace.spoken[*message];
-        read += *frees as u64 * calls_expected(answers.saturating_sub(clearing.keep), Some(left));
+        read += *frees as u64 * calls_expected(answers.saturating_sub(clearing.keep), left);
         freed += frees;
         let behind = context.between(*message, call.upto).saturating_sub(freed);
-        let saves = clearing_saves(context.prices.base, read, behind, fetched_again(freed));
+        let again = left.map_or(0, |_| fetched_again(freed));
+        let saves = clearing_saves(context.prices.base, read, behind, again);
         if saves > best {
             (best, from) = (saves, nth);
         }

@@ -118,7 +118,7 @@ impl<'t> Context<'t> {
             Action::None => {}
             Action::Compact { tail } => {
                 let moment = self.moment(call, *tail);
-                let cost = self.prices.lone_request(moment.read, moment.cached, moment.summary);
+                let cost = self.prices.lone_request(moment.read, moment.summary);
                 let from = self.kept_from(call, *tail);
                 let after = Context::after(self.trace, self.prices, nth, from);
                 let cleared = self.cleared.split_off(&(from, Part::Said));

@@ -89,13 +89,10 @@ impl Prices {
             .saturating_add(times(output, rates.output))
     }
 
-    /// What a request costs that nothing comes after: what is not in the cache is not put there.
-    pub fn lone_request(&self, prompt: usize, cached: usize, output: usize) -> Cost {
+    /// What a new prompt costs that nothing comes after: none of it is in the cache, or put there.
+    pub fn lone_request(&self, prompt: usize, output: usize) -> Cost {
         let rates = self.at(prompt);
-        let cached = cached.min(prompt);
-        times(cached, rates.cache_read)
-            .saturating_add(times(prompt - cached, rates.input))
-            .saturating_add(times(output, rates.output))
+        times(prompt, rates.input).saturating_add(times(output, rates.output))
     }
 }
 

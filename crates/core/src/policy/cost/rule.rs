@@ -51,7 +51,7 @@ impl CostSnapshot {
     /// What the next call costs with a compaction before it, and what has to be fetched again.
     pub fn now(&self, prices: &Prices, refetch: usize) -> Cost {
         // A new prompt, of which the provider has nothing in its cache.
-        let summary = prices.lone_request(self.read, 0, self.summary);
+        let summary = prices.lone_request(self.read, self.summary);
         let next = prices.request(self.after, self.stable.min(self.cached), 0);
         let again = times(refetch, prices.at(self.after).cache_write);
         summary.saturating_add(next).saturating_add(again)
@@ -305,7 +305,7 @@ mod tests {
             90_000 * 300_000 + 10_000 * 3_750_000 + 100 * 15_000_000
         );
         assert_eq!(prices.request(200_001, 300_000, 0), 200_001 * 600_000);
-        assert_eq!(prices.lone_request(10, 0, 0), 10 * 3_000_000);
+        assert_eq!(prices.lone_request(10, 0), 10 * 3_000_000);
         // Above the break a token of context costs more, and so does the rent.
         assert!(moment(200_001, 0).rent(&prices) > 2 * moment(200_000, 0).rent(&prices));
     }
