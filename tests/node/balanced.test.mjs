@@ -35,7 +35,7 @@ function talk(nth) {
 async function agent(options, of = turn, turns = 60) {
   let [now, ids] = [1_700_000_000_000, 0];
   const runtime = { now: () => (now += 1_000), id: () => (++ids).toString(16).padStart(32, "0") };
-  const session = await openSession({ store: "memory", advanced: { runtime }, ...options });
+  const session = await openSession({ store: "memory", contextWindow: 32_000, advanced: { runtime }, ...options });
   const steps = [];
   for (let nth = 0; nth < turns; nth++) {
     await session.append(...of(nth));
@@ -46,12 +46,17 @@ async function agent(options, of = turn, turns = 60) {
   return { session, steps };
 }
 
-test("balanced, the default, acts long before the window ends, by what the calls cost", async () => {
-  const { steps } = await agent({});
-  const acted = steps.filter(({ rungs }) => rungs.length > 0);
-  assert.ok(acted.length >= 2 && acted.length < steps.length / 3, `${acted.length} of ${steps.length} steps`);
-  assert.ok(acted.every(({ tokens }) => tokens > 5_000 && tokens < 60_000), `${acted.map(({ tokens }) => tokens)} of 200,000`);
-  const { steps: waiting } = await agent({ compactAt: { tokens: 150_000 } }, talk);
+test("W2 balanced, the default, summarizes at the number that it shows, and clears in batches before that", async () => {
+  const { session, steps } = await agent({}, talk);
+  const { threshold } = session.context.usage();
+  const summarized = steps.filter(({ rungs }) => rungs.includes("summarize"));
+  assert.ok(summarized.length >= 1, "it acts");
+  assert.ok(summarized.every(({ tokens }) => tokens >= threshold), `${summarized.map(({ tokens }) => tokens)} of ${threshold}`);
+  const { steps: working } = await agent({});
+  const cleared = working.filter(({ rungs }) => rungs.length > 0);
+  assert.ok(cleared.length >= 2 && cleared.length < working.length / 3, `${cleared.length} of ${working.length} steps`);
+  assert.ok(cleared.every(({ tokens }) => tokens >= threshold / 2), `${cleared.map(({ tokens }) => tokens)}: no recall tools`);
+  const { steps: waiting } = await agent({ contextWindow: 200_000, compactAt: { tokens: 150_000 } }, talk);
   assert.equal(waiting.filter(({ rungs }) => rungs.length > 0).length, 0, "who names a threshold gets that");
 });
 
