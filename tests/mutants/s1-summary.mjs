@@ -163,7 +163,7 @@ export const s1summary = [
     id: "S1.10",
     what: "a failure changes the history",
     file: `${core}/compaction/write.rs`,
-    from: "Err(error) if settings.fallback == Fallback::None => return Err(error),",
+    from: "Err(error) if !falls_back(run, &settings) => return Err(error),",
     to: "",
     tests: ["compact_rules"],
   },

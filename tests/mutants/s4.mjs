@@ -55,7 +55,7 @@ export const s4 = [
     id: "S4.2",
     what: "a failed call changes the history",
     file: `${core}/compaction/write.rs`,
-    from: "Err(error) if settings.fallback == Fallback::None => return Err(error),",
+    from: "Err(error) if !falls_back(run, &settings) => return Err(error),",
     to: "",
     tests: ["factor3_rules"],
   },

@@ -65,6 +65,7 @@ const SESSION = {
   store: [memoryStore(), /openSession/],
   systemPrompt: ["Be kind.", /reserveTokens/],
   background: [true, /openSession/],
+  recall: [true, /openSession/],
   limits: [{ storeTimeoutMs: 5_000 }, /openSession/],
 };
 const OPENING = { parent: ["other", /openSession/], acceptDataLoss: [true, /openSession/], mustExist: [true, /openSession/] };

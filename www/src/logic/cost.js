@@ -34,7 +34,7 @@ export function policiesFor(window) {
         kind: "threshold",
         at: Math.floor(Math.min(trigger, 0.9 * (window - answer))),
         keep: Math.floor(0.275 * window),
-        clear: { keep: 3, minTokens: 1_000, inputs: true },
+        clear: { keep: 3, minTokens: 1_000, inputs: false },
       },
     },
   ];

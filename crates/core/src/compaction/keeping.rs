@@ -26,8 +26,9 @@ const FIRST_PART: usize = 20;
 
 /// Takes in what a summary of `proposal` would stand for.
 async fn collect(run: &Run<'_>, view: &View, proposal: &Proposal) -> Result<Rc<Collected>> {
-    // A fork begins with summaries of messages that another session has.
-    let before = proposal.compress.iter().filter(|item| stands_for_nothing(item));
+    // A fork begins with a summary of messages that another session has: nothing but summaries tells of them.
+    let is_fork = run.is_fork();
+    let before = proposal.compress.iter().filter(|item| is_fork && is_summary(item));
     let before: Vec<Rc<str>> = before.map(|item| Rc::clone(&item.body)).collect();
     let (covers, log) = (proposal.covers(), run.log());
     let runs = runs(&covers);
@@ -255,8 +256,8 @@ fn is_said(message: &Message<'_>) -> bool {
             .all(|part| matches!(part, Part::Text(text) if !text.trim().is_empty() && !is_earlier(text)))
 }
 
-fn stands_for_nothing(item: &Item) -> bool {
-    matches!(&item.origin, Origin::Summary { covers, .. } if covers.is_empty())
+fn is_summary(item: &Item) -> bool {
+    matches!(&item.origin, Origin::Summary { .. })
 }
 
 #[cfg(test)]

@@ -89,6 +89,11 @@ impl<'r> Run<'r> {
         self.guard.state().row.goal.clone()
     }
 
+    /// True for a session that began with the context of another one.
+    pub(super) fn is_fork(&self) -> bool {
+        self.guard.state().row.parent.is_some()
+    }
+
     /// Notes that a summary is tried now: when that was before.
     pub(super) fn note_attempt(&self) -> Option<u64> {
         let mut state = self.guard.state_mut();

@@ -53,7 +53,7 @@ fn arguments(format: Format, message: &Value) -> Option<Value> {
 
 /// A session that clears every turn all but the newest result, and its input.
 fn desk(over: Value) -> Harness {
-    let mut clear = json!({ "when": "every-turn", "keepRecent": 1, "minTokens": 300 });
+    let mut clear = json!({ "when": "every-turn", "keepRecent": 1, "minTokens": 300, "inputs": true });
     merge(&mut clear, &over);
     Harness::new(
         json!({ "preset": "balanced", "contextWindow": 200_000, "keep": { "messages": 4 }, "clear": clear }),

@@ -35,7 +35,7 @@ fn h7_a_plan_of_any_preset_and_recorded_history_tells_the_edits_of_the_prepare()
                 let mut host = Host::new(Rc::<MemoryStore>::default() as _, "h");
                 host.summarise = Box::new(|_, _| unreachable!());
                 let options = json!({ "format": format.as_str(), "preset": preset.name, "contextWindow": 24_000,
-                    "summarize": { "call": true, "attempts": 1 } });
+                    "summarize": { "call": true, "attempts": 1 }, "background": false });
                 let (session, _) =
                     host.run(Session::open(settings(options), Some("s".into()), 10_000)).unwrap();
                 // Words of their own: an earlier answer is not repeated.

@@ -86,7 +86,7 @@ pub struct Clearing {
 
 impl Clearing {
     /// As in the preset `balanced`.
-    pub const BALANCED: Clearing = Clearing { keep: 3, least: 1_000, inputs: true };
+    pub const BALANCED: Clearing = Clearing { keep: 3, least: 1_000, inputs: false };
 }
 
 /// The window that thresholds of peers are shares of.

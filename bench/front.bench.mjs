@@ -1,0 +1,132 @@
+/**
+ * What a policy spends, and what it loses by it: recorded sessions of agents, replayed call by call through the session
+ * itself, and facts that users told in long sessions. Policies of a few lines stand beside the presets.
+ */
+
+import { transcripts } from "../tests/support/transcripts.mjs";
+import { engine, replay, simple } from "./front/replay.mjs";
+
+export const title = "Cost and what had left: recorded sessions through the session itself, window 200,000";
+
+export const notes = [
+  "needs lost: of 100 calls those that copy three runs of eight words which an earlier message has, which was not just given, " +
+    "and which no message of the prompt has; with the interval of 95 % over sessions. The cost is over that without a compaction.",
+  "facts: gold answers that stand in the last prompt, in windows of 32,000, 128,000 and 200,000 tokens.",
+  "Summaries are the built-in summarizer's, and cost nothing. Trajectories are frozen: an agent with another context would have " +
+    "gone on differently.",
+];
+
+const WINDOW = 200_000;
+const FACT_WINDOWS = [32_000, 128_000, 200_000];
+/** Characters of a session of about 100,000 tokens, as JSON. */
+const LONG = 400_000;
+
+async function newest(messages, limit, tokensOf) {
+  let [at, sum] = [messages.length, 0];
+  while (at > 0 && (sum += await tokensOf(messages[at - 1])) <= limit) at--;
+  // No answer without its question.
+  while (at < messages.length && (messages[at].role !== "user" || isResult(messages[at]))) at++;
+  return messages.slice(Math.min(at, messages.length - 1));
+}
+
+function isResult({ content }) {
+  return Array.isArray(content) && content.some(({ type }) => type === "tool_result");
+}
+
+async function sum(messages, tokensOf) {
+  let all = 0;
+  for (const message of messages) all += await tokensOf(message);
+  return all;
+}
+
+const POLICIES = {
+  none: simple(async (messages) => messages),
+  "newest 30 % at half of the window": simple(async (messages, window, tokensOf) =>
+    (await sum(messages, tokensOf)) < window / 2 ? messages : newest(messages, 0.3 * window, tokensOf),
+  ),
+  "newest 10,000 at 60,000": simple(async (messages, _, tokensOf) =>
+    (await sum(messages, tokensOf)) < 60_000 ? messages : newest(messages, 10_000, tokensOf),
+  ),
+  balanced: engine({}),
+  "balanced, recall": engine({ recall: true }),
+  "balanced, economy": engine({ economy: true }),
+  offload: engine({ preset: "offload" }),
+  layered: engine({ preset: "layered" }),
+  factor3: engine({ preset: "factor3" }),
+  checkpoint: engine({ preset: "checkpoint" }),
+};
+
+const SOURCES = ["full/anthropic/claude_code_entire_cli", "full/anthropic/claude_code_entirecontext"];
+
+export async function run() {
+  const records = SOURCES.flatMap((name) => transcripts(name) ?? []);
+  const long = records.map(({ messages }) => messages).filter((messages) => JSON.stringify(messages).length > LONG);
+  if (long.length === 0) return [{ case: "skipped: no recordings (set CC_DATA)" }];
+  const facts = transcripts("full/probes/spliced_bfcl_in_coding") ?? [];
+  const rows = [];
+  let base;
+  for (const [name, policy] of Object.entries(POLICIES)) {
+    const found = [];
+    for (const messages of long) found.push(await replay(messages, policy, WINDOW));
+    base ??= found;
+    const needs = (of) => (100 * total(of, "lost")) / total(of, "calls");
+    const [low, high] = interval(found, needs);
+    const row = {
+      case: name,
+      sessions: found.length,
+      calls: total(found, "calls"),
+      "needs lost": round(needs(found)),
+      low: round(low),
+      high: round(high),
+      cost: round(total(found, "cost") / total(base, "cost")),
+    };
+    for (const window of FACT_WINDOWS) row[`facts in ${window / 1_000}K`] = round(await present(facts, policy, window));
+    console.log(JSON.stringify(row));
+    rows.push(row);
+  }
+  return rows;
+}
+
+function total(found, key) {
+  return found.reduce((sum, one) => sum + one[key], 0);
+}
+
+function round(number) {
+  return Math.round(number * 1_000) / 1_000;
+}
+
+/** The interval of 95 % by the bootstrap over sessions, always the same. */
+function interval(found, measure) {
+  let state = 1;
+  const next = () => (state = (state * 48_271) % 2_147_483_647) / 2_147_483_647;
+  const drawn = Array.from({ length: 1_000 }, () => measure(found.map(() => found[Math.floor(next() * found.length)])));
+  drawn.sort((a, b) => a - b);
+  return [drawn[25], drawn[974]];
+}
+
+const plain = (text) => String(text).toLowerCase().match(/[\p{L}\p{N}]+/gu)?.join(" ") ?? "";
+
+async function present(facts, policy, window) {
+  let [has, of] = [0, 0];
+  for (const { messages, probes } of facts) {
+    const { last } = await replay(messages, policy, window);
+    const text = plain(JSON.stringify(last));
+    for (const { answers } of probes.filter(({ answers }) => answers)) {
+      of++;
+      if (answers.some((answer) => text.includes(plain(answer)))) has++;
+    }
+  }
+  return has / of;
+}
+
+/** Needs lost against cost: down and to the left is better. */
+export function plot(rows) {
+  const [left, bottom, width, height] = [60, 260, 480, 230];
+  const most = Math.max(...rows.map((row) => row["needs lost"]));
+  const points = rows.map((row) => {
+    const [x, y] = [left + (row.cost / 1.2) * width, bottom - (row["needs lost"] / most) * height];
+    return `<circle cx="${x.toFixed(1)}" cy="${y.toFixed(1)}" r="4" fill="${row.case.startsWith("balanced") ? "#b04a3a" : "#4878a8"}"/><text x="${(x + 7).toFixed(1)}" y="${(y + 4).toFixed(1)}">${row.case}</text>`;
+  });
+  const axes = `<path d="M${left} ${bottom - height}V${bottom}H${left + width}" fill="none" stroke="#888"/><text x="${left + width}" y="${bottom + 24}" text-anchor="end">cost over no compaction (1 is none)</text><text x="8" y="18">calls of 100 that lack what they copied</text>`;
+  return `<svg xmlns="http://www.w3.org/2000/svg" width="760" height="300" font-family="sans-serif" font-size="12">${axes}${points.join("")}</svg>\n`;
+}
