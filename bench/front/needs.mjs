@@ -5,7 +5,7 @@ const RUN = 8;
 const LEAST = 3;
 
 /** The words of a message, whatever it is made of. */
-export function words(message) {
+function words(message) {
   const texts = [];
   (function gather(value) {
     if (typeof value === "string") texts.push(value);

@@ -66,7 +66,7 @@ test("F16: what the kept messages finish, change or repair is told as they leave
   assert.ok(!/## Open errors\n- .*E0463/.test(summary), summary);
 });
 
-test("F17: names of the system prompt are known", { todo: "F17" }, async () => {
+test("F17: names of the system prompt are known", async () => {
   const names = ["alpha", "beta", "gamma", "delta", "epsilon", "zeta"].map((name) => `/srv/app/docs/${name}.md`);
   const system = { role: "system", content: `You work in /srv/app. Its rules are in ${names.join(", ")}.` };
   let calls = 0;
@@ -75,7 +75,7 @@ test("F17: names of the system prompt are known", { todo: "F17" }, async () => {
   assert.deepEqual([result.reason, calls], [undefined, 1]);
 });
 
-test("F18: a refusal of the user and a failure that was repaired cost no second request", { todo: "F18" }, async () => {
+test("F18: a refusal of the user and a failure that was repaired cost no second request", async () => {
   const failures = ["The user doesn't want to proceed with this tool use. The tool use was rejected.", "File does not exist. Did you mean src/b.ts?"];
   for (const text of failures) {
     const use = { role: "assistant", content: [{ type: "tool_use", id: "toolu_1", name: "Read", input: { file_path: "src/a.ts" } }] };

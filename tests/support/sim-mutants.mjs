@@ -73,6 +73,7 @@ export const mutants = {
   "durable: leaves the parts of a value behind": {
     store: "durable",
     kind: "faults",
+    from: 250,
     changes: [{ file: "durable/tables.ts", from: `if (row?.apart && row.object === null) this.#sql("DELETE`, to: `if (row?.apart === 7) this.#sql("DELETE` }],
   },
   "indexeddb: every commit is relaxed": {

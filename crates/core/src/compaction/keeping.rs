@@ -49,6 +49,10 @@ async fn collect(run: &Run<'_>, view: &View, proposal: &Proposal) -> Result<Rc<C
                 collector: KeepLayerBuilder::default(),
                 said: Vec::new(),
             };
+            // The system prompt is no part of what is replaced, and what it names is no invention.
+            for item in view.items().iter().take(proposal.head) {
+                take_in(&mut new, view, Place { seq: 0, index: usize::MAX }, &item.body)?;
+            }
             for body in &before {
                 take_in(&mut new, view, Place { seq: 0, index: usize::MAX }, body)?;
             }

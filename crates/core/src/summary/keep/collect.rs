@@ -95,6 +95,7 @@ impl KeepLayerBuilder {
         let at = self.count;
         self.count += 1;
         if message.role == Role::System {
+            message.parts.iter().for_each(|part| self.instruction(at, part));
             return;
         }
         let is_user = message.role == Role::User;
@@ -123,6 +124,16 @@ impl KeepLayerBuilder {
                 Part::Reasoning { .. } | Part::Media(_) | Part::Opaque { .. } | Part::Compaction { .. } => {}
             }
         }
+    }
+
+    /// What an instruction names is known; nothing of it is kept, as it stays.
+    fn instruction(&mut self, at: usize, part: &Part<'_>) {
+        let Part::Text(text) = part else { return };
+        scan::entities(text, &mut |kind, name| {
+            if let Some(id) = entities::id(kind, name) {
+                self.lines.emphasise(id, 0.0, at, 0.0);
+            }
+        });
     }
 
     fn constrain(&mut self, position: usize, sentence: &str) {

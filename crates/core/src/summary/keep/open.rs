@@ -14,6 +14,16 @@ const LINE: usize = 240;
 const READ: &str = "read ";
 const CHANGE: &str = "change ";
 
+/// What says that a call was not made, or asked for something else: nothing is broken, and nothing has to be mended.
+const NO_FAILURE: [&str; 6] = [
+    "doesn't want to proceed with this tool use",
+    "tool use was rejected",
+    "doesn't want to take this action",
+    "requested permission",
+    "File does not exist",
+    "File has not been read yet",
+];
+
 /// An error that a tool reported.
 #[derive(Debug)]
 pub(super) struct ToolFailure {
@@ -48,7 +58,8 @@ impl Open {
         let path = target.strip_prefix(CHANGE).filter(|_| !failed);
         let is_closed = |known: &str| known == target || (path.is_some() && known.strip_prefix(READ) == path);
         self.failures.retain(|failure| !is_closed(&failure.target));
-        if !failed {
+        let start = head(text, LINE);
+        if !failed || NO_FAILURE.iter().any(|phrase| start.contains(phrase)) {
             return;
         }
         let told = text.lines().find(|line| is_error_line(line));
