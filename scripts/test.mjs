@@ -20,7 +20,7 @@ import { incomplete } from "./test/skips.mjs";
 import { buildTests, runTests, total } from "./test/rust.mjs";
 
 /** Crates with tests that take no longer than a minute together, and the one with the simulator and the properties. */
-const ENGINE = ["core", "estimator", "evaluator", "scan", "tokenizer", "wire"].map((name) => `context-compactor-${name}`);
+const ENGINE = ["core", "core-tests", "estimator", "evaluator", "scan", "tokenizer", "wire"].map((name) => `context-compactor-${name}`);
 const LONG = ["context-compactor-store-tests"];
 
 /** Folders of Node's runner, in the order of what they build on. What is in none of them is a host. */
@@ -68,7 +68,9 @@ await script(async () => {
       let programs = [];
       const packages = [...(wanted("engine") ? ENGINE : []), ...(wanted("long") ? LONG : [])];
       await run("build the tests in Rust", async (log) => {
-        programs = await buildTests(log, packages, ["--lib", "--test", "*", ...(wanted("engine") ? ["--bins"] : [])]);
+        programs = await buildTests(log, packages, {
+          targets: ["--lib", "--test", "*", ...(wanted("engine") ? ["--bins"] : [])],
+        });
       });
       const isLong = ({ owner }) => owner.startsWith("store-tests/");
       if (wanted("engine")) {

@@ -67,7 +67,7 @@ fn hot_paths(format: Format, messages: usize) -> [u64; 2] {
 
 #[test]
 fn appending_and_preparing_allocate_the_same_however_long_the_history_is() {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../bench/snapshots/allocations.json");
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../bench/snapshots/allocations.json");
     let mut found = json!({});
     for format in Format::ALL {
         let name = format.as_str();

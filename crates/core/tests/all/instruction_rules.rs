@@ -132,7 +132,7 @@ fn f3_what_is_quoted_of_the_system_takes_a_tenth_of_the_window_newest_first() {
 fn f3_recorded_sessions_fit_once_later_instructions_are_ordinary() {
     let root = std::env::var_os("CC_DATA")
         .map(PathBuf::from)
-        .unwrap_or_else(|| PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data"));
+        .unwrap_or_else(|| PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../../../shared/data"));
     let path = root.join("full/responses/codex_entirecontext.jsonl.gz");
     let Ok(file) = std::fs::File::open(&path) else {
         println!("skipped: no transcripts at {} (set CC_DATA)", path.display());
