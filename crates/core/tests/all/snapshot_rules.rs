@@ -168,15 +168,15 @@ fn s5_2_restoring_goes_to_and_fro_between_branches_over_many_views() {
         }
         taken.push((take(&mut desk), items(&desk)));
         // Back and forth: to any of them, at every distance.
-        let (id, held) = &taken[(round * 7) % taken.len()];
+        let (id, expected) = &taken[(round * 7) % taken.len()];
         restore(&mut desk, id);
-        assert_eq!(&items(&desk), held, "{round}");
+        assert_eq!(&items(&desk), expected, "{round}");
     }
-    for (id, held) in &taken {
+    for (id, expected) in &taken {
         restore(&mut desk, id);
-        assert_eq!(&items(&desk), held);
+        assert_eq!(&items(&desk), expected);
         let other = Harness::over(Rc::clone(&desk.memory), id, options(json!({})));
-        assert_eq!(&items(&other), held);
+        assert_eq!(&items(&other), expected);
     }
     let messages = desk.stored().messages.len();
     let fates = desk.session.explain().unwrap();
@@ -211,9 +211,9 @@ fn s5_2_crashes_lost_answers_and_races_leave_the_old_state_or_the_new_one() {
     let begin = || {
         let mut desk = desk(json!({}));
         desk.append(&chat(0, 6, 50));
-        let (id, held) = (take(&mut desk), items(&desk));
+        let (id, expected) = (take(&mut desk), items(&desk));
         desk.append(&chat(6, 3, 50));
-        (desk, id, held)
+        (desk, id, expected)
     };
     for how in [
         How::CrashBefore,
@@ -222,7 +222,7 @@ fn s5_2_crashes_lost_answers_and_races_leave_the_old_state_or_the_new_one() {
         How::Fail(Code::Conflict),
         How::Fail(Code::QuotaExceeded),
     ] {
-        let (mut desk, id, held) = begin();
+        let (mut desk, id, expected) = begin();
         let after = items(&desk);
         desk.host.fault(1, is_commit, how);
         let done = desk.host.try_run(desk.session.restore(id.clone()));
@@ -234,13 +234,13 @@ fn s5_2_crashes_lost_answers_and_races_leave_the_old_state_or_the_new_one() {
             same(if matches!(how, How::CrashBefore | How::Fail(Code::QuotaExceeded)) {
                 &after
             } else {
-                &held
+                &expected
             }),
             "{how:?}"
         );
         if matches!(how, How::Lost | How::Fail(Code::Conflict)) {
             done.unwrap().unwrap();
-            assert_eq!((items(&desk), stored.generation), (held, 1), "{how:?}");
+            assert_eq!((items(&desk), stored.generation), (expected, 1), "{how:?}");
         }
         let (mut desk, _, _) = begin();
         desk.host.fault(1, is_snapshot, how);
@@ -261,7 +261,7 @@ fn s5_2_crashes_lost_answers_and_races_leave_the_old_state_or_the_new_one() {
 fn s5_2_what_another_tab_appends_before_the_commit_is_left_too() {
     let mut desk = desk(json!({}));
     desk.append(&chat(0, 3, 50));
-    let (id, held) = (take(&mut desk), items(&desk));
+    let (id, expected) = (take(&mut desk), items(&desk));
     let mut other = Harness::over(Rc::clone(&desk.memory), "other", options(json!({})));
     let (once, memory) = (Cell::new(true), Rc::clone(&desk.memory));
     desk.host.meanwhile = Box::new(move |effect| {
@@ -270,10 +270,10 @@ fn s5_2_what_another_tab_appends_before_the_commit_is_left_too() {
         }
     });
     restore(&mut desk, &id);
-    assert_eq!(items(&desk), held);
+    assert_eq!(items(&desk), expected);
     assert_eq!(desk.session.explain().unwrap()[6].fate, Fate::Dropped);
     let other = Harness::over(memory, "third", options(json!({})));
-    assert_eq!(items(&other), held);
+    assert_eq!(items(&other), expected);
 }
 
 #[test]
@@ -373,7 +373,7 @@ fn s5_2_two_tabs_restore_at_once_and_one_state_stands() {
     desk.append(&chat(0, 3, 50));
     let first = take(&mut desk);
     desk.append(&chat(3, 3, 50));
-    let (second, held) = (take(&mut desk), items(&desk));
+    let (second, expected) = (take(&mut desk), items(&desk));
     let memory = Rc::clone(&desk.memory);
     let mut other = Harness::over(Rc::clone(&memory), "other", options(json!({})));
     let once = Cell::new(true);
@@ -384,9 +384,9 @@ fn s5_2_two_tabs_restore_at_once_and_one_state_stands() {
         }
     });
     restore(&mut desk, &second);
-    assert_eq!(items(&desk), held);
+    assert_eq!(items(&desk), expected);
     let fresh = Harness::over(memory, "third", options(json!({})));
-    assert_eq!(items(&fresh), held);
+    assert_eq!(items(&fresh), expected);
 }
 
 #[test]
