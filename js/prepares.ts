@@ -4,7 +4,7 @@ import { systemPromptOf } from "./arguments.js";
 import { Background } from "./background.js";
 import { checkOptions, invalidOption } from "./checks.js";
 import type { Host } from "./driver.js";
-import type { Held, Sent } from "./held.js";
+import type { MessageCache, Sent } from "./message-cache.js";
 import { toResult, type EngineResult } from "./options.js";
 import { asSent } from "./replies.js";
 import type { Turns } from "./turns.js";
@@ -41,14 +41,14 @@ export class Prepares<M extends Message> {
   tools = "";
   readonly #options: SessionOptions;
   readonly #turns: Turns;
-  readonly #held: Held<M>;
+  readonly #cache: MessageCache<M>;
   readonly #needs: Needs;
   readonly #background: Background;
 
-  constructor(options: SessionOptions, turns: Turns, held: Held<M>, needs: Needs) {
+  constructor(options: SessionOptions, turns: Turns, cache: MessageCache<M>, needs: Needs) {
     this.#options = options;
     this.#turns = turns;
-    this.#held = held;
+    this.#cache = cache;
     this.#needs = needs;
     this.#background = new Background(turns, ({ code, message }) =>
       needs.warn({ code, message: `the summary in the background failed: ${message}` }),
@@ -67,12 +67,12 @@ export class Prepares<M extends Message> {
     }
     if (!force && this.#background.isRunning) {
       const beside = await this.#turns.shared(options, (host) =>
-        this.#prepared(host, tools, (handle, fixed) => handle.prepareBeside(fixed, this.#held.sent)),
+        this.#prepared(host, tools, (handle, fixed) => handle.prepareBeside(fixed, this.#cache.sent)),
       );
       if (beside) return beside;
     }
     const prepared = await this.#turns.exclusive(options, ["signal", "tools", "force"], (host) =>
-      this.#prepared(host, tools, (handle, fixed) => handle.prepare(force, fixed, this.#held.sent)),
+      this.#prepared(host, tools, (handle, fixed) => handle.prepare(force, fixed, this.#cache.sent)),
     );
     return prepared as Prepared<M>;
   }
@@ -93,8 +93,8 @@ export class Prepares<M extends Message> {
     const { answer, thrown } = await this.#drive<EnginePrepared | null>((handle) => begin(handle, fixed), host);
     if (!answer) return undefined;
     const { usage, edits, stillExceedsThreshold, stored, result, putOff, goal, ...sent } = answer;
-    const messages = this.#held.prepared(sent);
-    for (const index of this.#held.changed()) this.#needs.warn(changedAt(index));
+    const messages = this.#cache.prepared(sent);
+    for (const index of this.#cache.changed()) this.#needs.warn(changedAt(index));
     const system = goal === undefined ? prompt : [prompt, goal].filter(Boolean).join("\n\n");
     const late = this.#background.take(messages);
     const made = result ? toResult(result, messages, thrown) : late;

@@ -6,7 +6,7 @@ import { checkOptions, invalidOption } from "./checks.js";
 import { checkHistory, pack } from "./codec.js";
 import { drive, driveSync, run, type Host, type Notice } from "./driver.js";
 import { call } from "./engine.js";
-import { Held, type Place } from "./held.js";
+import { MessageCache, type Place } from "./message-cache.js";
 import { Listeners } from "./listeners.js";
 import { factsFor } from "./models.js";
 import { archiveOf } from "./nouns/archive.js";
@@ -121,7 +121,7 @@ class LiveSession<M extends Message> implements Session<M> {
   readonly #news: News;
   readonly #watermarks: Watermarks;
   readonly #persistence: Persistence;
-  readonly #held = new Held<M>();
+  readonly #cache = new MessageCache<M>();
   readonly #listeners = new Listeners();
   readonly #warnings: Warnings;
   readonly #gaps = new Set<unknown>();
@@ -149,7 +149,7 @@ class LiveSession<M extends Message> implements Session<M> {
     );
     this.#persistence = new Persistence(store, (warning) => this.#warnings.tell(warning));
     this.#host = {
-      ...hostOf(given, (whose, at, body) => this.#held.counted(whose, at, body)),
+      ...hostOf(given, (whose, at, body) => this.#cache.counted(whose, at, body)),
       store,
       storeTimeoutMs: options.limits?.storeTimeoutMs,
       notify: (notice) => this.#notify(notice),
@@ -165,13 +165,13 @@ class LiveSession<M extends Message> implements Session<M> {
         this.#listeners.emit("progress", progress);
       }
     };
-    this.#turns = new Turns(options, this.#host, () => (this.#held.incoming = []));
+    this.#turns = new Turns(options, this.#host, () => (this.#cache.incoming = []));
     this.#host.waiting = () => this.#turns.waiting;
     for (const name of ["summarize", "summarizeResult"] as const) {
       const own = this.#host[name];
       if (own) this.#host[name] = (request, context) => this.#turns.asking(() => own(request, context));
     }
-    this.#prepares = new Prepares(options, this.#turns, this.#held, {
+    this.#prepares = new Prepares(options, this.#turns, this.#cache, {
       drive: (begin, host, seal) => this.#drive(begin, host, seal),
       warn: (warning) => this.#warnings.tell(warning),
     });
@@ -182,7 +182,7 @@ class LiveSession<M extends Message> implements Session<M> {
     });
     // Beside the messages, a batch has the rows of the session.
     this.#appends = new Appends(this.#turns, store.caps.maxBatchOps - 8, async (messages, { bytes, ends }) => {
-      this.#held.incoming = messages;
+      this.#cache.incoming = messages;
       this.#place(messages, await this.#drive<Placed>((handle) => handle.append(bytes, ends)));
       void this.#persistence.watch();
     });
@@ -190,7 +190,7 @@ class LiveSession<M extends Message> implements Session<M> {
       options,
       store,
       turns: this.#turns,
-      held: this.#held,
+      cache: this.#cache,
       drive: (begin, host) => this.#drive(begin, host),
       paged: (begin) => this.#turns.queued(() => this.#drive(begin)),
       look: (at) => this.#look(at),
@@ -231,7 +231,7 @@ class LiveSession<M extends Message> implements Session<M> {
     this.#handle = opened.handle;
     this.#id = opened.id;
     this.#format = opened.format;
-    this.#held.begin(opened.handle, opened.messages);
+    this.#cache.begin(opened.handle, opened.messages);
     void this.#persistence.look();
     this.#endNews = this.#lease.store.changes?.((sid, ver) => void this.#news.hear(sid, ver));
     this.#endNotices = this.#lease.store.notices?.((notice) => {
@@ -251,7 +251,7 @@ class LiveSession<M extends Message> implements Session<M> {
   sync(messages: readonly M[]): Promise<{ appended: number }> {
     return this.#turns.queued(async () => {
       checkHistory(messages);
-      const known = this.#held.recognised(messages);
+      const known = this.#cache.recognised(messages);
       let synced = await this.#synced(messages, known);
       if (synced.again) {
         const before = synced.appended;
@@ -259,17 +259,17 @@ class LiveSession<M extends Message> implements Session<M> {
         synced.appended += before;
       }
       const { appended, diverged, rewind, ...placed } = synced;
-      if (diverged !== undefined) throw parted(diverged, messages.length, rewind, this.#held.hasOurs(messages));
+      if (diverged !== undefined) throw parted(diverged, messages.length, rewind, this.#cache.hasOurs(messages));
       this.#place(messages.slice(messages.length - placed.places.length), placed);
-      this.#held.adopt(messages);
+      this.#cache.adopt(messages);
       return { appended };
     });
   }
 
   /** Hands over a history from message `known` on. */
   #synced(messages: readonly M[], known: number): Promise<Synced> {
-    this.#held.incoming = messages.slice(known);
-    const { bytes, ends } = pack(this.#held.incoming, known);
+    this.#cache.incoming = messages.slice(known);
+    const { bytes, ends } = pack(this.#cache.incoming, known);
     return this.#drive<Synced>((handle) => handle.sync(known, bytes, ends));
   }
 
@@ -289,7 +289,7 @@ class LiveSession<M extends Message> implements Session<M> {
         host,
         (causes) => (thrown = causes),
       );
-      return toResult(result, this.#held.compacted(items), thrown);
+      return toResult(result, this.#cache.compacted(items), thrown);
     });
   }
 
@@ -302,7 +302,7 @@ class LiveSession<M extends Message> implements Session<M> {
       const child = new LiveSession<M>(this.#options, this.#given, this.#lease);
       child.#begin(opened);
       child.#prepares.tools = this.#prepares.tools;
-      child.#held.inherit(places, this.#held);
+      child.#cache.inherit(places, this.#cache);
       return child;
     });
   }
@@ -358,7 +358,7 @@ class LiveSession<M extends Message> implements Session<M> {
 
   #place(messages: readonly M[], placed: Placed): void {
     this.#format = placed.format;
-    this.#held.place(messages, placed.places);
+    this.#cache.place(messages, placed.places);
   }
 
   /** Counts the system prompt as it is now, with the tools of the last `prepare`. */

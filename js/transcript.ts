@@ -22,16 +22,16 @@ export interface Logged {
   body: string;
 }
 
-/** All messages in order: the app's own objects where `held` has them. `onGap` receives what is missing before the next. */
+/** All messages in order: the app's own objects where `cached` has them. `onGap` receives what is missing before the next. */
 export async function* historyOf<M extends Message>(
   turn: Turn<{ messages: Logged[]; gaps: Gap[] }>,
-  held: (message: Logged) => M | undefined,
+  cached: (message: Logged) => M | undefined,
   onGap: (gap: Gap) => void,
 ): AsyncGenerator<M> {
   for await (const { messages, gaps } of pages(turn)) {
     for (const message of messages) {
       while (gaps[0] && gaps[0].seq < message.seq) onGap(gaps.shift()!);
-      yield held(message) ?? (decode(message.body) as M);
+      yield cached(message) ?? (decode(message.body) as M);
     }
     gaps.forEach(onGap);
   }

@@ -86,8 +86,8 @@ export class Turns {
     checkOptions(options, known);
     const { signal } = options;
     checkSignal(signal);
-    const { turn, ...held } = await this.#both();
-    let state = Promise.resolve(held.state);
+    const { turn, ...queued } = await this.#both();
+    let state = Promise.resolve(queued.state);
     try {
       this.checkOpen();
       // Several waits may be under way at once: the first lets go, the last takes hold again. One that begins while the last

@@ -7,8 +7,8 @@ import { Problem, must, root, run, say, script } from "./process.mjs";
 import { setup } from "./setup.mjs";
 
 /** Builds the build tool; resolves to its program. It is compiled as the tests are: what both need is compiled once. */
-export async function buildTool() {
-  const args = ["build", "--package", "xtask", "--profile", "test", "--message-format", "json-render-diagnostics"];
+export async function buildTool(profile = "test") {
+  const args = ["build", "--package", "xtask", "--profile", profile, "--message-format", "json-render-diagnostics"];
   const messages = (await must("cargo", args)).split("\n").filter((line) => line.startsWith("{"));
   return messages.map((line) => JSON.parse(line)).find(({ executable }) => executable).executable;
 }

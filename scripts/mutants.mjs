@@ -29,8 +29,6 @@ const NODE_TIMEOUT_MS = 20_000;
 const env = {
   ...process.env,
   CARGO_TARGET_DIR: join(root, "target/mutants/build"),
-  // Most of the time goes into compiling.
-  CARGO_PROFILE_TEST_OPT_LEVEL: "0",
   CC_DATA: process.env.CC_DATA ?? join(root, "../shared/data"),
   RUST_BACKTRACE: "0",
 };
@@ -142,9 +140,10 @@ async function tests(target, ids) {
 
 /** `lib` are the unit tests of the core, any other name is a module of its other tests, or of those of `store-tests/name`. */
 async function rustTests(target, ids) {
-  const [name, owner = "core"] = target.split("/").reverse();
+  const [name, owner = name === "lib" ? "core" : "core/tests"] = target.split("/").reverse();
   const selection = name === "lib" ? ["--lib"] : ["--test", name === "allocations" ? name : "all"];
-  const args = ["test", "--package", `context-compactor-${owner}`, ...selection, "--no-run"];
+  // Most of the time goes into compiling.
+  const args = ["test", "--profile", "dev", "--package", `context-compactor-${owner.replace("/", "-")}`, ...selection, "--no-run"];
   let output;
   try {
     output = await must("cargo", [...args, "--message-format", "json-render-diagnostics"], { cwd: tree, env });

@@ -58,11 +58,12 @@ function rustOf(changed) {
     if (crate === "core") {
       if (!/^crates\/core\/(src|tests)\//.test(path)) continue;
       const room = path.match(/^crates\/core\/src\/([\w]+)/)?.[1];
-      add("core", [...(room ? [`lib ${room}::`] : []), ...modulesOf(path).map((name) => `all ${name}::`)]);
+      if (room) add("core", [`lib ${room}::`]);
+      add("core/tests", modulesOf(path).map((name) => `all ${name}::`));
     } else if (crate !== "store-tests" && path.endsWith(".rs")) {
       add(crate, [""]);
       // Most tests of the formats are the core's.
-      if (crate === "wire") add("core", modulesOf(path).map((name) => `all ${name}::`));
+      if (crate === "wire") add("core/tests", modulesOf(path).map((name) => `all ${name}::`));
     }
     // The simulator and the properties take minutes: a short run of each shows that they still work.
     else if (path.endsWith(".rs")) add(crate, ["all simulation::the_", "all failpoints::the_"]);
@@ -71,11 +72,12 @@ function rustOf(changed) {
 }
 
 async function rust(log, wanted) {
-  const programs = await buildTests(log, Array.from(wanted.keys(), (name) => `context-compactor-${name}`));
+  const packages = Array.from(wanted.keys(), (name) => `context-compactor-${name.replace("/", "-")}`);
+  const programs = await buildTests(log, packages, { profile: "dev" });
   const results = [];
   for (const program of programs) {
-    const [crate, target] = program.owner.split("/");
-    const filters = [...wanted.get(crate)];
+    const [, crate, target] = program.owner.match(/^(.+)\/(.+)$/);
+    const filters = [...(wanted.get(crate) ?? [])];
     const mine = filters.map((filter) => filter.split(" ")).filter(([kind]) => kind === (target === "all" ? "all" : "lib"));
     if (filters.includes("")) results.push(await runTests(log, program));
     else if (mine.length > 0) results.push(await runTests(log, program, mine.map(([, filter]) => filter)));
@@ -126,7 +128,7 @@ export async function quick(since) {
   if (untested.length > 0) say("quick", `no test is chosen for ${untested.join(", ")}`);
   const results = [];
   // Before the tests in Rust take cargo's lock: the modules are then built beside them.
-  const tool = files.length > 0 ? await buildTool() : undefined;
+  const tool = files.length > 0 ? await buildTool("dev") : undefined;
   const rustTests = async () => {
     if (wanted.size > 0) results.push(await step("tests in Rust", (log) => rust(log, wanted)));
   };

@@ -3,7 +3,7 @@
  * `npm test -- workers` a part of the tier `hosts`. With `--complete`, as CI has it, a test that is skipped as something is
  * missing is one that failed.
  *
- * Rust, the tests in Node and the hosts run side by side: hosts mostly wait. Nothing stops it before the end. Every step prints
+ * Rust, the tests in Node and the hosts run side by side. Nothing stops it before the end. Every step prints
  * its time, a check that fails counts as one failure, and the last line is `N passed, N failed`.
  */
 
@@ -20,12 +20,15 @@ import { incomplete } from "./test/skips.mjs";
 import { buildTests, runTests, total } from "./test/rust.mjs";
 
 /** Crates with tests that take no longer than a minute together, and the one with the simulator and the properties. */
-const ENGINE = ["core", "estimator", "evaluator", "scan", "tokenizer", "wire"].map((name) => `context-compactor-${name}`);
+const ENGINE = ["core", "core-tests", "estimator", "evaluator", "scan", "tokenizer", "wire"].map((name) => `context-compactor-${name}`);
 const LONG = ["context-compactor-store-tests"];
 
 /** Folders of Node's runner, in the order of what they build on. What is in none of them is a host. */
 const NODE = ["tests/node", "tests/conformance", "tests/formats"];
 const HOSTS = { browsers: "tests/browser", workers: "tests/workerd", packaging: "tests/packaging", demo: "www" };
+
+/** Hosts whose tests mostly wait: they run beside those in Node, the others after these. Each lane takes about as long. */
+const LIVE = [HOSTS.browsers, HOSTS.workers];
 
 /** Where every major of what others make is tested, and not the newest alone. It runs when it is asked for. */
 const MATRIX = "tests/formats";
@@ -68,7 +71,9 @@ await script(async () => {
       let programs = [];
       const packages = [...(wanted("engine") ? ENGINE : []), ...(wanted("long") ? LONG : [])];
       await run("build the tests in Rust", async (log) => {
-        programs = await buildTests(log, packages, ["--lib", "--test", "*", ...(wanted("engine") ? ["--bins"] : [])]);
+        programs = await buildTests(log, packages, {
+          targets: ["--lib", "--test", "*", ...(wanted("engine") ? ["--bins"] : [])],
+        });
       });
       const isLong = ({ owner }) => owner.startsWith("store-tests/");
       if (wanted("engine")) {
@@ -86,12 +91,16 @@ await script(async () => {
     if (wanted("style")) for (const check of [...checks, ...lints]) await run(...commandOf(check));
     if (isMatrix) process.env.CC_MAJORS = "all";
     const matrix = isMatrix && !wanted("node") ? [MATRIX] : [];
-    // Hosts mostly wait, and no two browsers are tested at once: these two go side by side.
     const inFolders = async (folders, ...args) => {
       for (const folder of folders) await run(folder, (log) => runFiles(log, folder, testFiles(folder), args));
     };
     const all = `--test-concurrency=${availableParallelism()}`;
-    await Promise.all([inFolders(wanted("node") ? NODE : matrix, all), inFolders(hosts)]);
+    const isLive = (folder) => LIVE.includes(folder);
+    const nodeAndBuilds = async () => {
+      await inFolders(wanted("node") ? NODE : matrix, all);
+      await inFolders(hosts.filter((folder) => !isLive(folder)));
+    };
+    await Promise.all([nodeAndBuilds(), inFolders(hosts.filter(isLive))]);
   };
   await Promise.all([rust(), javascript()]);
   stop();

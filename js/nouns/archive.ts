@@ -9,7 +9,7 @@ import type { Checkpoint, Gap, Message, SessionArchive, SessionInfo, SessionMeta
 import type { Core } from "./core.js";
 
 export function archiveOf<M extends Message>(core: Core<M>, persistence: Persistence): SessionArchive<M> {
-  const { store, turns, held, drive, paged, look, notify } = core;
+  const { store, turns, cache, drive, paged, look, notify } = core;
   return {
     get durability() {
       return store.caps.durable;
@@ -24,7 +24,7 @@ export function archiveOf<M extends Message>(core: Core<M>, persistence: Persist
         const { reason } = options;
         if (typeof reason !== "string" || reason === "") throw invalidOption("reason", "must be a text that says why");
         await drive((handle) => handle.erase(index, reason), host);
-        held.forget(index);
+        cache.forget(index);
         await store.purge?.();
       }),
 
@@ -43,7 +43,7 @@ export function archiveOf<M extends Message>(core: Core<M>, persistence: Persist
         notify({ event: "data-loss", kind: "records", lostRecords: count, seq, index, reason });
       const messages = historyOf<M>(
         (cursor) => paged<{ messages: Logged[]; gaps: Gap[] }>((handle) => handle.history(cursor)),
-        (message) => held.unchanged(message),
+        (message) => cache.unchanged(message),
         onGap ?? tell,
       );
       return asRecord("history", messages);

@@ -18,7 +18,7 @@ interface Needs {
 }
 
 export function contextOf<M extends Message>(core: Core<M>, { host, format, warn }: Needs): SessionContext<M> {
-  const { turns, held, drive, look, counted } = core;
+  const { turns, cache, drive, look, counted } = core;
   const checkpoints = () =>
     look<Checkpoint[]>((handle) => handle.checkpoints()).map((record) => asRecord("history", record));
   return {
@@ -28,7 +28,7 @@ export function contextOf<M extends Message>(core: Core<M>, { host, format, warn
 
     async parts() {
       const active = counted<Active>((handle) => handle.active());
-      return partsOf(active, held.messages(active.items), checkpoints(), systemPromptOf(core.options));
+      return partsOf(active, cache.messages(active.items), checkpoints(), systemPromptOf(core.options));
     },
 
     usage: () => counted((handle) => handle.usage()),

@@ -2,7 +2,7 @@
 
 import type { Host, Notice } from "../driver.js";
 import { CompactionError } from "../errors.js";
-import type { Held } from "../held.js";
+import type { MessageCache } from "../message-cache.js";
 import type { Turns } from "../turns.js";
 import type { Message, SessionOptions, Store } from "../types.js";
 import type { Operation, Session as Handle } from "../wasm/core.js";
@@ -11,7 +11,7 @@ export interface Core<M extends Message> {
   readonly options: SessionOptions;
   readonly store: Store;
   readonly turns: Turns;
-  readonly held: Held<M>;
+  readonly cache: MessageCache<M>;
   /** Runs an operation of the engine to its end. */
   drive<T>(begin: (handle: Handle) => Operation, host?: Host): Promise<T>;
   /** Runs a step that reads one page; other calls may come between two of them. */

@@ -65,7 +65,7 @@ export class Keyring {
   readonly #repaired: (reason: string) => void;
   #root: Promise<Sealer> | undefined;
   /** Keys of sessions, by row. */
-  readonly #held = new Map<string, Sealer>();
+  readonly #sealers = new Map<string, Sealer>();
   /** Rows of the keys that sessions are written with, by session. */
   readonly #current = new Map<string, Sealer>();
 
@@ -105,9 +105,9 @@ export class Keyring {
 
   /** `sealer` is in the store: it is used from now on. */
   hold(session: string | number, sealer: Sealer): Sealer {
-    if (this.#held.size >= MOST_HELD) this.forget();
+    if (this.#sealers.size >= MOST_HELD) this.forget();
     const held = { ...sealer, unwritten: [] };
-    this.#held.set(nameOf(sealer.row), held);
+    this.#sealers.set(nameOf(sealer.row), held);
     this.#current.set(JSON.stringify(session), held);
     return held;
   }
@@ -119,7 +119,7 @@ export class Keyring {
   async found(sealed: { key: Key; id: string }[], isLast: boolean): Promise<(Sealer | Damaged | undefined)[]> {
     const root = await this.root();
     const rows = sealed.map(({ key, id }) => (key[0] === "meta" ? root.row : [...keysOf(key[1]!), id]));
-    const missing = rows.filter((row) => row !== root.row && !this.#held.has(nameOf(row)));
+    const missing = rows.filter((row) => row !== root.row && !this.#sealers.has(nameOf(row)));
     const asked = [...new Map(missing.map((row) => [nameOf(row), row])).values()];
     const sealers = new Map<string, Sealer | Damaged>();
     if (asked.length > 0) {
@@ -139,7 +139,7 @@ export class Keyring {
     }
     return rows.map((row, i) => {
       if (row === root.row) return sealed[i]!.id === root.id ? root : keyMissing(row, isLast);
-      return sealers.get(nameOf(row)) ?? this.#held.get(nameOf(row));
+      return sealers.get(nameOf(row)) ?? this.#sealers.get(nameOf(row));
     });
   }
 
@@ -152,7 +152,7 @@ export class Keyring {
   /** The keys in `rows` are no longer used: they were deleted with `session`. */
   release(session: string | number, rows: Key[]): void {
     this.#current.delete(JSON.stringify(session));
-    for (const row of rows) this.#held.delete(nameOf(row));
+    for (const row of rows) this.#sealers.delete(nameOf(row));
   }
 
   /** Writes the row again that `sealer` lacks, for the other one may be damaged next. What fails is tried again when the key
@@ -179,7 +179,7 @@ export class Keyring {
   /** Reads all keys again when they are next needed. */
   forget(): void {
     this.#root = undefined;
-    this.#held.clear();
+    this.#sealers.clear();
     this.#current.clear();
   }
 

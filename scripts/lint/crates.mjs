@@ -15,13 +15,16 @@ function textAt(path) {
   return sources.join("\n").replaceAll(/^\s*\/\/.*$/gm, "");
 }
 
+const isTest = ({ kind }) => kind.includes("test");
+
 /** What a manifest lists for `cargo machete` as used without being named is left out. */
-function unused({ manifest_path, dependencies, metadata }) {
+function unused({ manifest_path, dependencies, metadata, targets }) {
   const ignored = metadata?.["cargo-machete"]?.ignored ?? [];
   return dependencies
     .filter(({ name }) => !ignored.includes(name))
     .filter(({ name, rename, kind }) => {
       const places = PLACES[kind ?? "normal"].map((place) => join(dirname(manifest_path), place));
+      if (kind === "dev") places.push(...targets.filter(isTest).map(({ src_path }) => dirname(src_path)));
       const identifier = (rename ?? name).replaceAll("-", "_");
       return !new RegExp(`\\b${identifier}(::|;| as )`).test(places.map(textAt).join("\n"));
     })

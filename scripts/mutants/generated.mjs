@@ -122,7 +122,7 @@ async function compiling() {
 }
 
 function cargo(command, ...args) {
-  const packages = ["--package", "context-compactor-core", "--package", "context-compactor-wire"];
+  const packages = ["core", "core-tests", "wire"].map((name) => `--package=context-compactor-${name}`);
   const all = [command, ...packages, ...args, "--message-format", "json"];
   return ran("cargo", all, { cwd: tree, env, timeout: BUILD_MS });
 }

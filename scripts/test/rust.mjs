@@ -1,17 +1,19 @@
 /** The tests in Rust: built once, by one call of cargo, and run as programs, with the time of each test. */
 
-import { basename, dirname } from "node:path";
-import { Problem } from "../process.mjs";
+import { dirname, join, relative } from "node:path";
+import { Problem, root } from "../process.mjs";
 import { failedAtLeastOnce, logged } from "./runner.mjs";
+
+const crates = join(root, "crates");
 
 /**
  * Builds the tests of the packages; resolves to their programs as `{ owner, executable, cwd }`. Examples are no tests: the
- * lints compile them.
+ * lints compile them. In the profile `dev` what changes often is compiled soon, and runs slowly.
  */
-export async function buildTests(log, packages, targets = ["--lib", "--test", "*"]) {
+export async function buildTests(log, packages, { targets = ["--lib", "--test", "*"], profile = "test" } = {}) {
   // With the build tool, which decides on the features of what they depend on: so that all calls share what they compile.
   const names = new Set([...packages, "xtask"]);
-  const args = ["test", "--no-run", ...targets, ...Array.from(names, (name) => `--package=${name}`)];
+  const args = ["test", "--no-run", "--profile", profile, ...targets, ...Array.from(names, (name) => `--package=${name}`)];
   const { ok, output } = await logged(log, "cargo", [...args, "--message-format", "json-render-diagnostics"]);
   if (!ok) throw new Problem(`cargo ${args.join(" ")} failed`);
   return output
@@ -21,7 +23,8 @@ export async function buildTests(log, packages, targets = ["--lib", "--test", "*
     .filter(({ executable, profile }) => executable && profile.test)
     .map(({ manifest_path, target, executable }) => {
       const cwd = dirname(manifest_path);
-      return { owner: `${basename(cwd)}/${target.name}`, executable, cwd };
+      // As `core/tests/all`.
+      return { owner: `${relative(crates, cwd)}/${target.name}`, executable, cwd };
     });
 }
 

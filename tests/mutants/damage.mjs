@@ -180,7 +180,7 @@ export const damage = [
     id: "D19",
     what: "a child that begins does not ask what is known of it",
     file: "crates/core/src/session/fork.rs",
-    from: "        held.check_new(io).await?;\n",
+    from: "        guard.check_new(io).await?;\n",
     to: "",
     tests: taken,
   },

@@ -121,7 +121,7 @@ export const s1summary = [
     what: "what a preserved message references is retired too",
     file: `${core}/compaction/summarise.rs`,
     from: "result.retired_refs = proposal.retired();",
-    to: "let all: Vec<String> = held.context().items().iter().flat_map(|item| item.origin.offloads()).map(|offload| offload.reference.clone()).collect();\n                    result.retired_refs = all;",
+    to: "let all: Vec<String> = guard.context().items().iter().flat_map(|item| item.origin.offloads()).map(|offload| offload.reference.clone()).collect();\n                    result.retired_refs = all;",
     tests: ["compact_rules"],
   },
   {

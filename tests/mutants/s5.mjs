@@ -87,8 +87,8 @@ export const s5 = [
     id: "S5.2",
     what: "another view is restored",
     file: `${core}/session/snapshots.rs`,
-    from: "context_at(io, held, note.generation, note.tail_from, mark.seq, messages)",
-    to: "context_at(io, held, 0, 0, mark.seq, messages)",
+    from: "context_at(io, guard, note.generation, note.tail_from, mark.seq, messages)",
+    to: "context_at(io, guard, 0, 0, mark.seq, messages)",
     tests: ["snapshot_rules"],
   },
   {

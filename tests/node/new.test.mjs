@@ -141,7 +141,7 @@ describe("H23: generators", () => {
 
     test("the lints of Rust", () => passes("cargo", "clippy", "--workspace", "--all-targets", "--", "-D", "warnings"));
 
-    test("the tests of the engine", () => passes("cargo", "test", ...crate("core"), ...crate("wire"), "--lib", "--test", "all"));
+    test("the tests of the engine", () => passes("cargo", "test", ...crate("core"), ...crate("core-tests"), ...crate("wire"), "--lib", "--test", "all"));
 
     test("the properties of formats", () => passes("cargo", "test", ...crate("store-tests"), "--test", "all", "formats::"));
 

@@ -39,7 +39,7 @@ fn run<T>(host: &mut Host, mut machine: Machine<T>, count: &mut u64) -> T {
 
 /// Allocations of an append and of the `prepare` behind it, of a session with about `messages` messages.
 fn hot_paths(format: Format, messages: usize) -> [u64; 2] {
-    let mut desk = Harness::over(
+    let mut harness = Harness::over(
         Rc::new(MemoryStore::default()),
         "a",
         json!({ "format": format, "contextWindow": 1_000_000_000 }),
@@ -51,14 +51,14 @@ fn hot_paths(format: Format, messages: usize) -> [u64; 2] {
         bodies
     };
     let before: Vec<_> = (0..messages / 4).flat_map(turn).collect();
-    before.chunks(1_000).for_each(|some| desk.append(some));
-    let mut since = desk.prepare().nth;
+    before.chunks(1_000).for_each(|some| harness.append(some));
+    let mut since = harness.prepare().nth;
     let (mut append, mut prepare) = (0, 0);
     for nth in 0..TURNS {
-        let appended = desk.session.append(turn(messages + nth));
-        run(&mut desk.host, appended, &mut append);
-        let machine = desk.session.prepare_since(Trigger::Auto, Vec::new(), since);
-        let prepared = run(&mut desk.host, machine, &mut prepare);
+        let appended = harness.session.append(turn(messages + nth));
+        run(&mut harness.host, appended, &mut append);
+        let machine = harness.session.prepare_since(Trigger::Auto, Vec::new(), since);
+        let prepared = run(&mut harness.host, machine, &mut prepare);
         assert_eq!(prepared.items.len(), 4, "{format:?}: what was added is told");
         since = prepared.nth;
     }
@@ -67,7 +67,7 @@ fn hot_paths(format: Format, messages: usize) -> [u64; 2] {
 
 #[test]
 fn appending_and_preparing_allocate_the_same_however_long_the_history_is() {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../bench/snapshots/allocations.json");
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../bench/snapshots/allocations.json");
     let mut found = json!({});
     for format in Format::ALL {
         let name = format.as_str();

@@ -142,22 +142,22 @@ impl Job {
     /// [`Code::Aborted`].
     pub(crate) async fn begin(
         io: &Io,
-        held: &SessionGuard,
+        guard: &SessionGuard,
         lease_ms: u64,
         insist: bool,
     ) -> Result<Option<Job>> {
-        if !held.state().durable {
+        if !guard.state().durable {
             return Ok(Some(Job::default()));
         }
-        if held.state().tab.is_empty() {
+        if guard.state().tab.is_empty() {
             let tab = io.new_id().await?;
-            held.state_mut().tab = ids::id(&[b"tab", tab.as_bytes()]);
+            guard.state_mut().tab = ids::id(&[b"tab", tab.as_bytes()]);
         }
-        retry(io, Some(held), async |attempt| {
+        retry(io, Some(guard), async |attempt| {
             if attempt.moved {
                 return Err(conflict());
             }
-            match Self::try_begin(io, held, lease_ms, insist).await {
+            match Self::try_begin(io, guard, lease_ms, insist).await {
                 Ok(begun) => Ok(Tried::Done(begun)),
                 Err(error) if retryable(&error) && !attempt.is_last() => Ok(Tried::Lost(conflict(), None)),
                 Err(error) if matches!(error.code, Code::Aborted | Code::Closed) => Err(error),
@@ -170,16 +170,16 @@ impl Job {
         .await
     }
 
-    async fn try_begin(io: &Io, held: &SessionGuard, lease_ms: u64, insist: bool) -> Result<Option<Job>> {
+    async fn try_begin(io: &Io, guard: &SessionGuard, lease_ms: u64, insist: bool) -> Result<Option<Job>> {
         let (sid, id) = {
-            let state = held.state();
+            let state = guard.state();
             (state.sid.clone(), job_id(&state))
         };
         let (row, answers) = read(io, &sid, &id).await?;
         let now = io.now().await?;
         let before = match row {
             Some(JobRow::Prepared { ver, lease, owner, .. }) => {
-                if owner != held.state().tab && lease > now && !insist {
+                if owner != guard.state().tab && lease > now && !insist {
                     return Ok(None);
                 }
                 Some(ver)
@@ -190,7 +190,7 @@ impl Job {
         };
         let ver = before.unwrap_or(0) + 1;
         let (batch, row) = {
-            let state = held.state();
+            let state = guard.state();
             let prepared = JobRow::Prepared {
                 v: SCHEMA,
                 ver,
@@ -208,7 +208,7 @@ impl Job {
             (batch, row)
         };
         io.commit(batch).await?;
-        held.state_mut().wrote(io, row);
+        guard.state_mut().wrote(io, row);
         let kept = answers.keys().cloned().collect();
         let stored = Some(StoredJob { sid, id, ver });
         Ok(Some(Job { stored, answers: RefCell::new(answers), kept: RefCell::new(kept) }))

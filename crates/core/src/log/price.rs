@@ -23,10 +23,10 @@ pub(crate) struct Paid {
 
 /// Asks the prices, where a rule decides by them: from now on the session is due if they say so. The time, for
 /// [`State::pay`]; nothing where there is no rule. `is_step` when it is not the call before, made again.
-pub(crate) async fn ask(io: &Io, held: &SessionGuard, is_step: bool) -> Result<Option<u64>> {
-    let Some(rule) = held.settings().price_rule else { return Ok(None) };
+pub(crate) async fn ask(io: &Io, guard: &SessionGuard, is_step: bool) -> Result<Option<u64>> {
+    let Some(rule) = guard.settings().price_rule else { return Ok(None) };
     let now = io.now().await?;
-    let mut state = held.state_mut();
+    let mut state = guard.state_mut();
     state.settle();
     let moment = state.moment(now);
     let decision = state.row.paid.meter.decide(&rule, &state.prices(), &moment, is_step);

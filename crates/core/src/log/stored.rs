@@ -90,8 +90,8 @@ impl SessionGuard {
 /// Where the app's message `index` stands in the log. Rows count the messages before them, so that it is found by halves.
 ///
 /// Errors: [`Code::StoreCorrupt`] when its row cannot be read.
-pub(crate) async fn place_of(io: &Io, held: &SessionGuard, index: usize) -> Result<Place> {
-    let (sid, rows) = (held.state().sid.clone(), held.state().row.next_seq);
+pub(crate) async fn place_of(io: &Io, guard: &SessionGuard, index: usize) -> Result<Place> {
+    let (sid, rows) = (guard.state().sid.clone(), guard.state().row.next_seq);
     place_among(io, &sid, rows, index).await
 }
 

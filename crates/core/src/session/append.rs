@@ -31,7 +31,7 @@ pub(crate) struct AppendInput {
 /// because someone else wrote first.
 pub(crate) async fn append(
     io: &Io,
-    held: &SessionGuard,
+    guard: &SessionGuard,
     bodies: &[Rc<str>],
     given: AppendInput,
 ) -> Result<(Vec<Place>, bool)> {
@@ -42,30 +42,30 @@ pub(crate) async fn append(
     for (nth, body) in bodies.iter().enumerate() {
         limits::check_bytes(given.first + nth, body.len())?;
     }
-    let mut settled = settle_format(io, held, bodies, given.first).await?;
-    let mut measured = measure_all(io, held, settled.format, bodies, given, held.messages()).await?;
+    let mut settled = settle_format(io, guard, bodies, given.first).await?;
+    let mut measured = measure_all(io, guard, settled.format, bodies, given, guard.messages()).await?;
     let mut races = given.races;
     let mut written = 0;
-    let most = held.state().max_batch_ops.saturating_sub(APPEND_OVERHEAD_OPS).max(1);
-    let ver = held.state().row.ver;
-    held.begin_for(io, bodies.iter().map(|body| body.len()).max().unwrap_or(0)).await?;
-    if held.state().row.ver != ver {
+    let most = guard.state().max_batch_ops.saturating_sub(APPEND_OVERHEAD_OPS).max(1);
+    let ver = guard.state().row.ver;
+    guard.begin_for(io, bodies.iter().map(|body| body.len()).max().unwrap_or(0)).await?;
+    if guard.state().row.ver != ver {
         // Someone else may have begun the session, and written to it.
-        again(io, held, bodies, given, 0, &mut settled, &mut measured).await?;
+        again(io, guard, bodies, given, 0, &mut settled, &mut measured).await?;
     }
     while written < bodies.len() {
         let batch_id = io.new_id().await?;
         let first = races;
-        let more = retry_from(io, Some(held), first, async |attempt| {
+        let more = retry_from(io, Some(guard), first, async |attempt| {
             if attempt.nth > first {
                 if given.guarded {
                     return Ok(Tried::Done(None));
                 }
                 races = attempt.nth;
-                again(io, held, bodies, given, written, &mut settled, &mut measured).await?;
+                again(io, guard, bodies, given, written, &mut settled, &mut measured).await?;
             }
             let batch = fitting(measured.get(written..).unwrap_or_default(), most);
-            Ok(match held.try_append(io, &mut settled, &batch, &batch_id).await? {
+            Ok(match guard.try_append(io, &mut settled, &batch, &batch_id).await? {
                 Tried::Done(more) => Tried::Done(Some((batch, more))),
                 Tried::Lost(error, row) => {
                     Tried::Lost(error, row.map(|(id, more)| (id, Some((batch, more)))))
@@ -77,12 +77,12 @@ pub(crate) async fn append(
         written += more.len();
         tell(io, &batch, &more);
         if let Some(first) = more.first() {
-            held.state_mut().note_unseen(first.index);
+            guard.state_mut().note_unseen(first.index);
         }
         let end = more.last().map_or(0, |last| last.index + 1);
         places.extend(more);
         // After a batch whose answer was lost there may be another one by now.
-        if given.guarded && written < bodies.len() && end < held.messages() {
+        if given.guarded && written < bodies.len() && end < guard.messages() {
             return Ok((places, true));
         }
     }
@@ -92,18 +92,18 @@ pub(crate) async fn append(
 /// Brings what is left to write up to date with what someone else wrote: the context is another one, and the format may be.
 async fn again(
     io: &Io,
-    held: &SessionGuard,
+    guard: &SessionGuard,
     bodies: &[Rc<str>],
     given: AppendInput,
     written: usize,
     settled: &mut FormatDecision,
     measured: &mut Vec<PendingMessage>,
 ) -> Result<()> {
-    let before = std::mem::replace(settled, settle_format(io, held, bodies, given.first).await?);
+    let before = std::mem::replace(settled, settle_format(io, guard, bodies, given.first).await?);
     // A message that another tab overtook has another index, which the app's pins may go by.
-    if settled.format != before.format || held.settings().app_pins {
-        let first = held.messages().saturating_sub(written);
-        *measured = measure_all(io, held, settled.format, bodies, given, first).await?;
+    if settled.format != before.format || guard.settings().app_pins {
+        let first = guard.messages().saturating_sub(written);
+        *measured = measure_all(io, guard, settled.format, bodies, given, first).await?;
     }
     Ok(())
 }
@@ -134,13 +134,13 @@ fn tell(io: &Io, batch: &[PendingMessage], places: &[Place]) {
 /// Reads and measures messages; `first` is the index of the first among the app's.
 async fn measure_all(
     io: &Io,
-    held: &SessionGuard,
+    guard: &SessionGuard,
     format: Format,
     bodies: &[Rc<str>],
     given: AppendInput,
     first: usize,
 ) -> Result<Vec<PendingMessage>> {
-    let settings = held.settings();
+    let settings = guard.settings();
     let mut measured = Vec::with_capacity(bodies.len());
     for (nth, body) in bodies.iter().enumerate() {
         let (mut size, mut constraints) = {
@@ -182,17 +182,17 @@ fn half_way(mut error: Error, written: usize, of: usize) -> Error {
 /// messages are judged, and the context is read again only when the format changes.
 async fn settle_format(
     io: &Io,
-    held: &SessionGuard,
+    guard: &SessionGuard,
     bodies: &[Rc<str>],
     first: usize,
 ) -> Result<FormatDecision> {
-    if let Some(format) = held.state().row.format {
+    if let Some(format) = guard.state().row.format {
         return Ok(FormatDecision { format, sure: true, plausible: Vec::new(), context: None });
     }
     let (format, sure, plausible) = {
         let new = bodies.iter().enumerate().map(|(nth, body)| wire::parse(first + nth, body));
         let values = new.collect::<Result<Vec<_>>>()?;
-        let so_far = held.state().plausible.clone();
+        let so_far = guard.state().plausible.clone();
         let rated = wire::rate(&values, &so_far)
             .map_err(|error| Error { index: error.index.map(|index| index + first), ..error })?;
         match rated.format() {
@@ -201,15 +201,15 @@ async fn settle_format(
         }
     };
     let mut context = None;
-    if format != held.format() {
-        let before: Vec<Item> = held.context().items().to_vec();
+    if format != guard.format() {
+        let before: Vec<Item> = guard.context().items().to_vec();
         let mut items = Vec::with_capacity(before.len());
         for item in before {
-            let size = measure(io, &held.settings(), format, item.origin.whose(), &item.body).await?;
+            let size = measure(io, &guard.settings(), format, item.origin.whose(), &item.body).await?;
             items.push(Item { size, ..item });
         }
         let mut measured: Context = items.into_iter().collect();
-        measured.set_left(held.context().left().to_vec());
+        measured.set_left(guard.context().left().to_vec());
         context = Some(measured);
     }
     Ok(FormatDecision { format, sure, plausible, context })

@@ -33,11 +33,11 @@ impl Session {
         let slot = self.slot.clone();
         Machine::new(move |io| async move {
             let rewind = async |io: Io| {
-                let held = slot.take()?;
-                if !is_past(&held.state(), index)? {
+                let guard = slot.take()?;
+                if !is_past(&guard.state(), index)? {
                     return Ok(());
                 }
-                return_to(&io, &held, async || context_before(&io, &held, index).await).await
+                return_to(&io, &guard, async || context_before(&io, &guard, index).await).await
             };
             slot.try_on_rows(&io, rewind).await
         })
@@ -96,18 +96,18 @@ impl PastContext {
 /// elsewhere, is left.
 pub(super) async fn return_to(
     io: &Io,
-    held: &SessionGuard,
+    guard: &SessionGuard,
     find: impl AsyncFn() -> Result<PastContext>,
 ) -> Result<()> {
     let commit_id = io.new_id().await?;
-    retry(io, Some(held), async |_| {
-        held.store_changes(io).await?;
-        let change = find().await?.change(&held.state());
-        let after = held.changed(&change)?;
-        held.try_change(io, &change, after, &commit_id).await
+    retry(io, Some(guard), async |_| {
+        guard.store_changes(io).await?;
+        let change = find().await?.change(&guard.state());
+        let after = guard.changed(&change)?;
+        guard.try_change(io, &change, after, &commit_id).await
     })
     .await?;
-    held.state_mut().omitted.clear();
+    guard.state_mut().omitted.clear();
     Ok(())
 }
 
@@ -115,13 +115,13 @@ pub(super) async fn return_to(
 /// of the log by then, and the messages that had left it. What cannot be read any more has left it, too.
 pub(super) async fn context_at(
     io: &Io,
-    held: &SessionGuard,
+    guard: &SessionGuard,
     generation: u64,
     tail_from: u64,
     seq: u64,
     messages: usize,
 ) -> Result<(Vec<Item>, Vec<Departed>)> {
-    let mut copy = held.state().clone();
+    let mut copy = guard.state().clone();
     let (mut unread, left) = view_items(io, &copy.sid, generation).await?;
     unread.extend(readable_items(io, &copy.sid, tail_from, seq).await?);
     let (unread, left, _) = recovery::readable(io, &copy.sid, unread, left, messages).await?;
@@ -133,17 +133,17 @@ pub(super) async fn context_at(
 /// to, also one on another branch. The goal and the session's counts go on.
 ///
 /// Errors: [`Code::InvalidOption`] for an index inside an exchange, naming the next that works.
-async fn context_before(io: &Io, held: &SessionGuard, index: usize) -> Result<PastContext> {
-    let point = place_of(io, held, index).await?;
-    let (generation, tail_from) = view_at(io, held, point.seq).await?;
-    let (items, left) = context_at(io, held, generation, tail_from, point.seq, index).await?;
-    check_whole(io, held, point, &items).await?;
+async fn context_before(io: &Io, guard: &SessionGuard, index: usize) -> Result<PastContext> {
+    let point = place_of(io, guard, index).await?;
+    let (generation, tail_from) = view_at(io, guard, point.seq).await?;
+    let (items, left) = context_at(io, guard, generation, tail_from, point.seq, index).await?;
+    check_whole(io, guard, point, &items).await?;
     Ok(PastContext { items, left, messages: index, snapshot: None })
 }
 
 /// The last view before row `seq` of the log, and the first row after it.
-async fn view_at(io: &Io, held: &SessionGuard, seq: u64) -> Result<(u64, u64)> {
-    let (sid, mut behind) = (held.state().sid.clone(), held.state().row.generation + 1);
+async fn view_at(io: &Io, guard: &SessionGuard, seq: u64) -> Result<(u64, u64)> {
+    let (sid, mut behind) = (guard.state().sid.clone(), guard.state().row.generation + 1);
     let mut found = (0, 0);
     while behind - found.0 > 1 {
         let middle = found.0 + (behind - found.0) / 2;
@@ -171,8 +171,8 @@ fn is_past(state: &State, index: usize) -> Result<bool> {
 }
 
 /// Refuses to part an exchange: what ends with a call cannot be sent.
-async fn check_whole(io: &Io, held: &SessionGuard, point: Place, items: &[Item]) -> Result<()> {
-    let (sid, rows) = (held.state().sid.clone(), held.state().row.next_seq);
+async fn check_whole(io: &Io, guard: &SessionGuard, point: Place, items: &[Item]) -> Result<()> {
+    let (sid, rows) = (guard.state().sid.clone(), guard.state().row.next_seq);
     // One page: no exchange is longer. Where a branch ends, what follows belongs to another.
     let mut bodies: Vec<(Option<usize>, Rc<str>)> = items
         .iter()
@@ -191,7 +191,7 @@ async fn check_whole(io: &Io, held: &SessionGuard, point: Place, items: &[Item])
             RowKind::View | RowKind::Snapshot => {}
         }
     }
-    let wire = held.format().wire();
+    let wire = guard.format().wire();
     let values = bodies.iter().map(|(_, body)| wire::parse(0, body)).collect::<Result<Vec<_>>>()?;
     let messages = values.iter().map(|value| wire.read(0, value)).collect::<Result<Vec<Message<'_>>>>()?;
     let exchanges = Exchanges::of(&messages);

@@ -59,13 +59,13 @@ const LEASE: u64 = 3_600_000;
 /// messages come from.
 ///
 /// Errors: [`Code::Conflict`] when there is a session called `id`.
-async fn fork(io: &Io, held: &SessionGuard, id: Option<String>) -> Result<(State, Vec<Place>)> {
+async fn fork(io: &Io, guard: &SessionGuard, id: Option<String>) -> Result<(State, Vec<Place>)> {
     // Its offloads are read from the store.
-    held.store_changes(io).await?;
+    guard.store_changes(io).await?;
     let secret = io.new_id().await?;
     let id = id.unwrap_or_else(|| ids::session(&secret));
     let now = io.now().await?;
-    let parent = held.state().clone();
+    let parent = guard.state().clone();
     if free_name(io, &id, parent.max_batch_ops).await?.is_some() {
         return Err(taken(&id));
     }
@@ -74,7 +74,7 @@ async fn fork(io: &Io, held: &SessionGuard, id: Option<String>) -> Result<(State
     let copy = ForkDraft::of(io, parent, id, secret, now).await?;
     let (state, batch, places) = copy.end()?;
     // Its commit does not expect the rows that it was made of.
-    if held.state().row.ver > 0 && is_moved(io, &parent_id, &parent_sid).await {
+    if guard.state().row.ver > 0 && is_moved(io, &parent_id, &parent_sid).await {
         return Err(conflict());
     }
     write(io, &state, batch, now).await?;
@@ -242,9 +242,9 @@ impl ForkDraft {
                 // Pins of messages that are not the child's are nobody's here.
                 // What the user laid down in them holds here too.
                 let made = made.as_deref().map(|made| {
-                    let held =
+                    let open =
                         made.proposed.iter().filter(|open| !self.parent.row.rejected.contains(&open.index));
-                    let sentences = held.flat_map(|open| open.constraints.iter().cloned());
+                    let sentences = open.flat_map(|open| open.constraints.iter().cloned());
                     let rules = made.rules.iter().cloned().chain(sentences).collect();
                     Rc::new(SummaryMeta { proposed: Vec::new(), rules, ..made.clone() })
                 });
@@ -368,10 +368,10 @@ async fn sweep_abandoned(io: &Io, now: u64, most: usize) -> Result<()> {
 /// Links a session that begins to its parent; durable when it ends. One that was begun before must have that parent.
 ///
 /// Errors: [`Code::NotFound`] when there is no such parent, [`Code::InvalidOption`] when it is another.
-pub(super) async fn link(io: &Io, held: &SessionGuard, id: &str) -> Result<()> {
-    retry(io, Some(held), async |_| {
-        if held.state().row.ver > 0 {
-            return match &held.state().row.parent {
+pub(super) async fn link(io: &Io, guard: &SessionGuard, id: &str) -> Result<()> {
+    retry(io, Some(guard), async |_| {
+        if guard.state().row.ver > 0 {
+            return match &guard.state().row.parent {
                 Some(parent) if parent.id == id => Ok(Tried::Done(())),
                 Some(parent) => Err(not_the_parent(&format!("{:?}", parent.id))),
                 None => Err(not_the_parent("none")),
@@ -383,14 +383,14 @@ pub(super) async fn link(io: &Io, held: &SessionGuard, id: &str) -> Result<()> {
         let parent = Parent { id: id.into(), sid: name.sid, seq: row.next_seq, floor: 0 };
         let now = io.now().await?;
         let (batch, row) = {
-            let mut state = held.state_mut();
+            let mut state = guard.state_mut();
             state.row.parent = Some(parent);
             state.row_batch_with(now, Vec::new())?
         };
-        held.check_new(io).await?;
+        guard.check_new(io).await?;
         match io.commit(batch).await {
             Ok(()) => {
-                held.state_mut().wrote(io, row);
+                guard.state_mut().wrote(io, row);
                 Ok(Tried::Done(()))
             }
             // Someone else began it, or it was written after all.

@@ -30,15 +30,15 @@ pub(super) struct Sending {
 
 /// The messages to send, and how full the window is with them. Notes in the state what is left out; the app is told
 /// when that has changed. `since` is the `prepare` whose items the host has: what was only added to is not told again.
-pub(super) async fn send(io: &Io, held: &SessionGuard, since: u64) -> Result<Sending> {
-    let is_sound = is_sound(&mut held.state_mut())?;
+pub(super) async fn send(io: &Io, guard: &SessionGuard, since: u64) -> Result<Sending> {
+    let is_sound = is_sound(&mut guard.state_mut())?;
     let nth = {
-        let mut state = held.state_mut();
+        let mut state = guard.state_mut();
         state.prepared += 1;
         state.prepared
     };
     if is_sound {
-        let mut state = held.state_mut();
+        let mut state = guard.state_mut();
         let all = state.context.items();
         let known =
             state.handed_out.filter(|sent| sent.nth == since && sent.items <= state.context.settled());
@@ -51,18 +51,18 @@ pub(super) async fn send(io: &Io, held: &SessionGuard, since: u64) -> Result<Sen
         state.note_sent(estimated);
         return Ok(Sending { nth, kept, items, usage: usage(&state), mended: None });
     }
-    held.state_mut().handed_out = None;
-    let items = held.context().items().to_vec();
+    guard.state_mut().handed_out = None;
+    let items = guard.context().items().to_vec();
     let whole = out(&items);
     let (repaired, changes) = {
         let values = parsed(&items)?;
-        held.format().wire().repair(&values)
+        guard.format().wire().repair(&values)
     };
     let omitted = omitted(&items, &repaired, &changes);
-    if held.state().omitted != omitted {
+    if guard.state().omitted != omitted {
         tell(io, &items, &changes);
     }
-    held.state_mut().omitted = omitted;
+    guard.state_mut().omitted = omitted;
     if repaired.is_empty() {
         return Err(nothing_to_send(&items, &changes));
     }
@@ -76,16 +76,16 @@ pub(super) async fn send(io: &Io, held: &SessionGuard, since: u64) -> Result<Sen
             }
             Repaired::Replace { index, json } => {
                 let body: Rc<str> = Rc::from(json);
-                let size = measure(io, &held.settings(), held.format(), MessageSource::Ours, &body).await?;
+                let size = measure(io, &guard.settings(), guard.format(), MessageSource::Ours, &body).await?;
                 let origin = items.get(index).map_or(Origin::Acknowledgement, |item| item.origin.clone());
                 sent.push(Item { body: Rc::clone(&body), size, origin });
                 outs.push(OutItem { seq: None, index: None, body: Some(body) });
             }
         }
     }
-    let usage = usage_of(&held.state(), &sent);
+    let usage = usage_of(&guard.state(), &sent);
     // A mend may add a little: a field that must be there, a message that must come first.
-    let (tokens, limit) = (usage.used_tokens, held.settings().hard_limit);
+    let (tokens, limit) = (usage.used_tokens, guard.settings().hard_limit);
     if tokens > limit {
         let what = format!(
             "{tokens} tokens do not fit {limit} (the context window less the answer) once what the provider would refuse is mended; keep fewer messages or use a larger window"
@@ -93,17 +93,17 @@ pub(super) async fn send(io: &Io, held: &SessionGuard, since: u64) -> Result<Sen
         return Err(Error::new(Code::ContextOverflow, what));
     }
     {
-        let mut state = held.state_mut();
+        let mut state = guard.state_mut();
         let estimated = state.estimated(&sent);
         state.note_sent(estimated);
     }
-    let mended = Some(mended(held, &sent, &changes));
+    let mended = Some(mended(guard, &sent, &changes));
     Ok(Sending { nth, kept: 0, items: outs, usage, mended })
 }
 
 /// What an edit of the prompt says of messages that are left out, or mended.
-fn mended(held: &SessionGuard, sent: &Context, changes: &[Change]) -> Edit {
-    let state = held.state();
+fn mended(guard: &SessionGuard, sent: &Context, changes: &[Change]) -> Edit {
+    let state = guard.state();
     let mut rules: Vec<&str> = changes.iter().map(|change| change.rule).collect();
     rules.sort_unstable();
     rules.dedup();

@@ -40,10 +40,10 @@ impl Session {
     pub fn snapshot(&self, purpose: SnapshotPurpose) -> Machine<String> {
         let slot = self.slot.clone();
         Machine::new(move |io| async move {
-            let held = slot.take()?;
+            let guard = slot.take()?;
             // It is of the context that the store has.
-            held.store_changes(&io).await?;
-            held.snapshot(&io, purpose).await
+            guard.store_changes(&io).await?;
+            guard.snapshot(&io, purpose).await
         })
     }
 
@@ -98,8 +98,8 @@ impl Session {
         let slot = self.slot.clone();
         Machine::new(|io| async move {
             let restore = async |io: Io| {
-                let held = slot.take()?;
-                return_to(&io, &held, async || context_of(&io, &held, &id).await).await
+                let guard = slot.take()?;
+                return_to(&io, &guard, async || context_of(&io, &guard, &id).await).await
             };
             slot.try_on_rows(&io, restore).await
         })
@@ -107,9 +107,9 @@ impl Session {
 }
 
 /// The context of a snapshot.
-async fn context_of(io: &Io, held: &SessionGuard, id: &str) -> Result<PastContext> {
-    let mark = held.mark(io, id).await?;
-    let (note, messages, _) = held.note(io, &mark).await?;
-    let (items, left) = context_at(io, held, note.generation, note.tail_from, mark.seq, messages).await?;
+async fn context_of(io: &Io, guard: &SessionGuard, id: &str) -> Result<PastContext> {
+    let mark = guard.mark(io, id).await?;
+    let (note, messages, _) = guard.note(io, &mark).await?;
+    let (items, left) = context_at(io, guard, note.generation, note.tail_from, mark.seq, messages).await?;
     Ok(PastContext { items, left, messages, snapshot: Some(note) })
 }

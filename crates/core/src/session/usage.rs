@@ -108,12 +108,12 @@ impl Session {
     pub fn keep_usage(&self) -> Machine<()> {
         let slot = self.slot.clone();
         Machine::new(|io| async move {
-            let held = slot.take()?;
+            let guard = slot.take()?;
             let is_new = {
-                let state = held.state();
+                let state = guard.state();
                 state.row.ver > 0 && state.row.calibrations != state.calibrations
             };
-            if is_new && let Err(error) = held.update_row(&io, |_, _| Ok(())).await {
+            if is_new && let Err(error) = guard.update_row(&io, |_, _| Ok(())).await {
                 io.log(
                     LogLevel::Warn,
                     format!("what was learned from reported usage is not stored: {error}"),

@@ -226,7 +226,9 @@ fn shingles(text: &str) -> impl Iterator<Item = u64> {
         }
     };
     for character in text.chars() {
-        if character.is_alphanumeric() {
+        if character.is_ascii_alphanumeric() {
+            word.push(character.to_ascii_lowercase());
+        } else if character.is_alphanumeric() {
             if character > '\u{2E7F}' {
                 close(&mut word, &mut words);
                 words.push(hash(character));

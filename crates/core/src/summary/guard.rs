@@ -92,12 +92,12 @@ fn is_head(line: &str) -> bool {
 fn push_escaped(out: &mut String, line: &str) {
     let bytes = line.as_bytes();
     let mut done = 0;
-    for (at, byte) in bytes.iter().enumerate() {
+    for (at, mark) in line.match_indices(['<', '[']) {
         let rest = line.get(at..).unwrap_or_default();
-        let entity = match byte {
-            b'<' if rest.starts_with("<|") || rest.starts_with("<｜") => "&lt;",
-            b'<' if names_one_of(bytes, at + 1, &[&TAGS[..], &TAGS_OF_OTHERS[..]]) => "&lt;",
-            b'[' if BRACKETS.iter().any(|token| rest.starts_with(token)) => "&#91;",
+        let entity = match mark {
+            "<" if rest.starts_with("<|") || rest.starts_with("<｜") => "&lt;",
+            "<" if names_one_of(bytes, at + 1, &[&TAGS[..], &TAGS_OF_OTHERS[..]]) => "&lt;",
+            "[" if BRACKETS.iter().any(|token| rest.starts_with(token)) => "&#91;",
             _ => continue,
         };
         out.push_str(line.get(done..at).unwrap_or_default());

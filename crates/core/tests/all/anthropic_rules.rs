@@ -345,15 +345,15 @@ mod sessions {
                 "keep": { "messages": rng.usize(1..6) },
                 "presetOptions": { "scanRatio": 1.0, "compactTriggerThreshold": rng.usize(1..4_000) },
             });
-            let mut desk = Harness::new(options);
-            desk.append(&history.iter().map(body).collect::<Vec<Body>>());
-            let mut sent = desk.sent();
+            let mut harness = Harness::new(options);
+            harness.append(&history.iter().map(body).collect::<Vec<Body>>());
+            let mut sent = harness.sent();
             if rng.bool() {
-                desk.compact();
-                sent = desk.sent();
+                harness.compact();
+                sent = harness.sent();
             }
             assert_valid(FORMAT, &sent);
-            let ledger = desk.session.explain().unwrap();
+            let ledger = harness.session.explain().unwrap();
             offloaded += usize::from(ledger.iter().any(|entry| entry.fate == Fate::Offloaded));
             summarised += usize::from(ledger.iter().any(|entry| entry.fate == Fate::Summarised));
             // What is sent has no more breakpoints than what is kept had, and ours has none.
@@ -379,42 +379,42 @@ mod sessions {
                 json!({ "type": "text", "text": long(&format!("{role} {nth}"), 60), "cache_control": mark });
             body(&json!({ "role": role, "content": [block] }))
         };
-        let mut desk = Harness::new(json!({ "format": "anthropic" }));
+        let mut harness = Harness::new(json!({ "format": "anthropic" }));
         for nth in 0..8 {
-            desk.append(&[marked(nth, "user"), marked(nth, "assistant")]);
+            harness.append(&[marked(nth, "user"), marked(nth, "assistant")]);
         }
         let places = |sent: &[Value]| -> Vec<usize> {
             (0..sent.len()).filter(|at| !marks(&sent[*at]).is_empty()).collect()
         };
-        assert_eq!(places(&desk.sent()), [12, 13, 14, 15]);
-        assert!(desk.compact().success);
-        let sent = desk.sent();
+        assert_eq!(places(&harness.sent()), [12, 13, 14, 15]);
+        assert!(harness.compact().success);
+        let sent = harness.sent();
         assert!(sent.len() < 16, "a summary and what was kept");
         assert_eq!(places(&sent), (sent.len() - 4..sent.len()).collect::<Vec<_>>());
     }
 
     #[test]
     fn an7_a_compaction_block_stays_where_it_is_when_what_follows_is_summarised() {
-        let mut desk = Harness::new(json!({ "format": "anthropic" }));
+        let mut harness = Harness::new(json!({ "format": "anthropic" }));
         let first = says(&[signed_compaction()]);
-        desk.append(&[body(&first)]);
-        desk.append(&talk(6, 60));
-        assert!(desk.compact().success);
-        let sent = desk.sent();
+        harness.append(&[body(&first)]);
+        harness.append(&talk(6, 60));
+        assert!(harness.compact().success);
+        let sent = harness.sent();
         assert_eq!(sent[0], first);
         assert!(sent[1]["content"].as_str().unwrap().starts_with("[Compressed History]"));
         assert_valid(FORMAT, &sent);
-        assert_eq!(desk.session.explain().unwrap()[0].fate, Fate::Verbatim);
+        assert_eq!(harness.session.explain().unwrap()[0].fate, Fate::Verbatim);
     }
 
     #[test]
     fn an3_a_compaction_keeps_code_with_the_calls_that_it_made() {
         for keep in 1..=6 {
-            let mut desk = Harness::new(json!({ "keep": { "messages": keep } }));
-            desk.append(&talk(3, 80));
-            desk.append(&programmatic().iter().map(body).collect::<Vec<_>>());
-            assert!(desk.compact().success, "keep {keep}");
-            let sent = desk.sent();
+            let mut harness = Harness::new(json!({ "keep": { "messages": keep } }));
+            harness.append(&talk(3, 80));
+            harness.append(&programmatic().iter().map(body).collect::<Vec<_>>());
+            assert!(harness.compact().success, "keep {keep}");
+            let sent = harness.sent();
             assert_valid(FORMAT, &sent);
             let made = sent.iter().filter(|message| message.to_string().contains("tool_id")).count();
             assert!(made == 0 || made == 2, "keep {keep}: {made}");
@@ -447,19 +447,19 @@ mod sessions {
                 "advanced": { "prefixMismatchBehavior": behavior }, "compactAt": { "tokens": 500 },
                 "presetOptions": { "compactTriggerThreshold": 1 },
             });
-            let mut desk = Harness::new(options);
-            desk.append(&thinking_turns(4));
-            let history = desk.stored().messages.len();
-            let sent = desk.sent();
+            let mut harness = Harness::new(options);
+            harness.append(&thinking_turns(4));
+            let history = harness.stored().messages.len();
+            let sent = harness.sent();
             assert_eq!(sent.len(), history, "results were offloaded, nothing summarised");
-            assert!(desk.session.explain().unwrap().iter().any(|entry| entry.fate == Fate::Offloaded));
+            assert!(harness.session.explain().unwrap().iter().any(|entry| entry.fate == Fate::Offloaded));
             assert_eq!(
                 sent.iter().filter(|message| thinks(message)).count(),
                 if stays { 8 } else { 1 },
                 "{behavior}"
             );
-            assert!(desk.compact().success);
-            let sent = desk.sent();
+            assert!(harness.compact().success);
+            let sent = harness.sent();
             assert_eq!(thinks(sent.last().unwrap()), stays, "{behavior}");
             assert_valid(FORMAT, &sent);
         }
@@ -467,18 +467,18 @@ mod sessions {
 
     #[test]
     fn f39_an7_where_the_providers_own_compaction_may_not_begin_the_user_does() {
-        let mut desk = Harness::new(json!({ "keep": { "messages": 2 } }));
+        let mut harness = Harness::new(json!({ "keep": { "messages": 2 } }));
         let compacted = says(&[text("Going on."), compaction()]);
         let mut history = vec![super::user(&long("question", 400)), compacted.clone()];
         for nth in 0..6 {
             history.extend([super::user(&long(&format!("more {nth}"), 100)), says(&[text("Yes.")])]);
         }
-        desk.append(&history.iter().map(body).collect::<Vec<_>>());
-        assert!(desk.compact().success);
-        let context = desk.context();
+        harness.append(&history.iter().map(body).collect::<Vec<_>>());
+        assert!(harness.compact().success);
+        let context = harness.context();
         assert_eq!((&context[0]["role"], &context[1]), (&json!("user"), &compacted));
         assert_valid(FORMAT, &context);
-        assert_eq!(desk.sent(), context, "what is counted is what is sent");
+        assert_eq!(harness.sent(), context, "what is counted is what is sent");
     }
 
     #[test]

@@ -15,9 +15,9 @@ use std::rc::Rc;
 
 #[test]
 fn s3_9_an_archive_is_a_line_for_each_message_in_order_and_grows_at_its_end_only() {
-    let (mut desk, all) =
+    let (mut harness, all) =
         worked(json!({ "preset": "offload", "presetOptions": { "offloadThreshold": 2_000 } }));
-    let text = archive(&mut desk.host, &desk.session);
+    let text = archive(&mut harness.host, &harness.session);
     let found = lines(&text);
     let (head, rest) = found.split_first().unwrap();
     assert_eq!((&head["kind"], &head["v"], &head["id"]), (&json!("session"), &json!(SCHEMA), &json!("s")));
@@ -35,9 +35,9 @@ fn s3_9_an_archive_is_a_line_for_each_message_in_order_and_grows_at_its_end_only
         let log = |line: &&str| line.contains(r#""kind":"message""#) || line.contains(r#""kind":"view""#);
         text.lines().filter(log).map(str::to_owned).collect::<Vec<_>>()
     };
-    desk.append(&turn(Format::OpenaiChat, 90, 10));
-    assert!(desk.compact().success);
-    let later = archive(&mut desk.host, &desk.session);
+    harness.append(&turn(Format::OpenaiChat, 90, 10));
+    assert!(harness.compact().success);
+    let later = archive(&mut harness.host, &harness.session);
     assert!(of_log(&later).starts_with(&of_log(&text)), "append-only");
 }
 
@@ -48,19 +48,19 @@ fn role(body: &str) -> String {
 #[test]
 fn s3_9_a_session_is_restored_exactly_from_its_archive() {
     for over in presets() {
-        let (mut desk, all) = worked(over.clone());
-        let text = archive(&mut desk.host, &desk.session);
+        let (mut harness, all) = worked(over.clone());
+        let text = archive(&mut harness.host, &harness.session);
         let (mut again, report) = import(&text, Restore::Context, over.clone()).unwrap();
         assert_eq!((report.kind, report.messages), (TranscriptKind::ContextCompactor, all.len()));
         assert_eq!((report.lines, report.skipped.len()), (text.lines().count(), 0));
-        assert_eq!(history(&mut again), history(&mut desk));
-        assert_eq!(again.stored().context, desk.stored().context, "{over}");
-        assert_eq!(again.session.explain().unwrap(), desk.session.explain().unwrap());
-        assert_eq!(again.session.checkpoints().unwrap(), desk.session.checkpoints().unwrap());
-        assert_eq!(again.session.metadata().unwrap(), desk.session.metadata().unwrap());
-        for entry in desk.session.explain().unwrap() {
+        assert_eq!(history(&mut again), history(&mut harness));
+        assert_eq!(again.stored().context, harness.stored().context, "{over}");
+        assert_eq!(again.session.explain().unwrap(), harness.session.explain().unwrap());
+        assert_eq!(again.session.checkpoints().unwrap(), harness.session.checkpoints().unwrap());
+        assert_eq!(again.session.metadata().unwrap(), harness.session.metadata().unwrap());
+        for entry in harness.session.explain().unwrap() {
             if let Some(reference) = entry.reference {
-                assert_eq!(again.read(&reference), desk.read(&reference), "an offload reads");
+                assert_eq!(again.read(&reference), harness.read(&reference), "an offload reads");
             }
         }
         // The archive of the restored one is the same, but for the version of the row in its first line.
@@ -69,8 +69,8 @@ fn s3_9_a_session_is_restored_exactly_from_its_archive() {
         // And it goes on.
         again.append(&turn(Format::OpenaiChat, 90, 10));
         assert_eq!(again.sent(), {
-            desk.append(&turn(Format::OpenaiChat, 90, 10));
-            desk.sent()
+            harness.append(&turn(Format::OpenaiChat, 90, 10));
+            harness.sent()
         });
         assert!(again.compact().success);
         again.stored();
@@ -81,8 +81,8 @@ fn s3_9_a_session_is_restored_exactly_from_its_archive() {
 
 #[test]
 fn s3_9_a_session_is_restored_from_its_transcript_with_every_message_in_its_context() {
-    let (mut desk, all) = worked(json!({ "preset": "checkpoint", "contextWindow": 32_000 }));
-    let text = archive(&mut desk.host, &desk.session);
+    let (mut harness, all) = worked(json!({ "preset": "checkpoint", "contextWindow": 32_000 }));
+    let text = archive(&mut harness.host, &harness.session);
     let (mut again, _) = import(&text, Restore::Transcript, json!({ "preset": "checkpoint" })).unwrap();
     let stored = again.stored();
     assert_eq!(stored.messages, all.iter().map(|body| body.to_string()).collect::<Vec<_>>());
@@ -98,8 +98,8 @@ fn s3_9_a_session_is_restored_from_its_transcript_with_every_message_in_its_cont
 
 #[test]
 fn s3_9_an_archive_is_fed_in_pieces_of_any_size_under_the_name_that_it_had_or_another() {
-    let (mut desk, _) = worked(json!({ "preset": "factor3" }));
-    let text = archive(&mut desk.host, &desk.session);
+    let (mut harness, _) = worked(json!({ "preset": "factor3" }));
+    let text = archive(&mut harness.host, &harness.session);
     for (chunk, text) in
         [(1, text.clone()), (4_099, text.replace('\n', "\r\n\n")), (1 << 24, format!("\u{feff}{text}"))]
     {
@@ -120,9 +120,9 @@ fn s3_9_an_archive_is_fed_in_pieces_of_any_size_under_the_name_that_it_had_or_an
 
 #[test]
 fn s3_9_a_line_that_is_missing_or_changed_is_found() {
-    let (mut desk, _) =
+    let (mut harness, _) =
         worked(json!({ "preset": "offload", "presetOptions": { "offloadThreshold": 2_000 } }));
-    let text = archive(&mut desk.host, &desk.session);
+    let text = archive(&mut harness.host, &harness.session);
     let all: Vec<&str> = text.lines().collect();
     for (at, line) in all.iter().enumerate() {
         if line.contains(r#""kind":"checkpoint""#) {
@@ -156,30 +156,30 @@ fn s3_9_a_line_that_is_missing_or_changed_is_found() {
 fn s3_9_s5_2_snapshots_and_branches_come_back_with_the_context_and_only_the_conversation_from_the_transcript()
 {
     let over = json!({ "preset": "checkpoint", "contextWindow": 32_000 });
-    let (mut desk, _) = worked(over.clone());
-    let taken = desk.host.run(desk.session.snapshot(SnapshotPurpose::Rollback)).unwrap();
-    let then = desk.context();
-    desk.append(&[user("left behind by the restore"), assistant("so is this")]);
-    desk.host.run(desk.session.restore(taken.clone())).unwrap();
-    let index = desk.stored().messages.len();
-    desk.append(&[user("removed"), assistant("removed")]);
-    desk.host.run(desk.session.remove_messages(vec![index])).unwrap();
-    let index = desk.stored().messages.len();
-    desk.append(&[user("left behind by the rewind")]);
-    desk.host.run(desk.session.rewind(index)).unwrap();
-    desk.append(&[user("go on"), assistant("done")]);
+    let (mut harness, _) = worked(over.clone());
+    let taken = harness.host.run(harness.session.snapshot(SnapshotPurpose::Rollback)).unwrap();
+    let then = harness.context();
+    harness.append(&[user("left behind by the restore"), assistant("so is this")]);
+    harness.host.run(harness.session.restore(taken.clone())).unwrap();
+    let index = harness.stored().messages.len();
+    harness.append(&[user("removed"), assistant("removed")]);
+    harness.host.run(harness.session.remove_messages(vec![index])).unwrap();
+    let index = harness.stored().messages.len();
+    harness.append(&[user("left behind by the rewind")]);
+    harness.host.run(harness.session.rewind(index)).unwrap();
+    harness.append(&[user("go on"), assistant("done")]);
 
-    let text = archive(&mut desk.host, &desk.session);
+    let text = archive(&mut harness.host, &harness.session);
     let (mut again, _) = import(&text, Restore::Context, over.clone()).unwrap();
-    assert_eq!(again.context(), desk.context());
-    assert_eq!(again.session.explain().unwrap(), desk.session.explain().unwrap());
-    let (found, kept) = (again.stored(), desk.stored());
+    assert_eq!(again.context(), harness.context());
+    assert_eq!(again.session.explain().unwrap(), harness.session.explain().unwrap());
+    let (found, kept) = (again.stored(), harness.stored());
     assert_eq!((found.rows, &found.messages), (kept.rows, &kept.messages), "the chain is whole");
     // The first line counts commits, and an import is one.
     let exported = archive(&mut again.host, &again.session);
     assert!(exported.lines().skip(1).eq(text.lines().skip(1)), "byte for byte");
-    let known = |desk: &mut Harness| desk.host.run(desk.session.snapshots()).unwrap();
-    assert_eq!(known(&mut again), known(&mut desk));
+    let known = |harness: &mut Harness| harness.host.run(harness.session.snapshots()).unwrap();
+    assert_eq!(known(&mut again), known(&mut harness));
     again.host.run(again.session.restore(taken)).unwrap();
     assert_eq!(again.context(), then);
 
@@ -189,7 +189,7 @@ fn s3_9_s5_2_snapshots_and_branches_come_back_with_the_context_and_only_the_conv
     assert_eq!(known(&mut anew), []);
     let fates: Vec<Fate> = anew.session.explain().unwrap().iter().map(|entry| entry.fate).collect();
     let is_behind = |index: usize| {
-        desk.session.branch().unwrap().behind.iter().any(|(from, to)| (*from..*to).contains(&index))
+        harness.session.branch().unwrap().behind.iter().any(|(from, to)| (*from..*to).contains(&index))
     };
     for (index, fate) in fates.into_iter().enumerate() {
         let expected = if is_behind(index) { Fate::Dropped } else { Fate::Verbatim };
@@ -208,8 +208,8 @@ fn lines_index(line: &str) -> usize {
 
 #[test]
 fn s3_9_what_cannot_be_read_is_an_error_with_its_line() {
-    let (mut desk, all) = worked(json!({ "preset": "factor3" }));
-    let text = archive(&mut desk.host, &desk.session);
+    let (mut harness, all) = worked(json!({ "preset": "factor3" }));
+    let text = archive(&mut harness.host, &harness.session);
     let two: Vec<&str> = text.lines().take(2).collect();
     let newer = |line: &str| line.replacen(&format!(r#""v":{SCHEMA}"#), r#""v":200"#, 1);
     let torn = &text[..text.len() - 40];
@@ -246,9 +246,9 @@ fn s3_9_what_cannot_be_read_is_an_error_with_its_line() {
 
 #[test]
 fn s3_9_a_context_without_its_offload_is_refused() {
-    let (mut desk, _) =
+    let (mut harness, _) =
         worked(json!({ "preset": "offload", "presetOptions": { "offloadThreshold": 2_000 } }));
-    let text = archive(&mut desk.host, &desk.session);
+    let text = archive(&mut harness.host, &harness.session);
     let kept = text.lines().filter(|line| !line.contains(r#""kind":"offload""#)).collect::<Vec<_>>();
     let error = refused(&kept.join("\n"), Restore::Context, json!({}));
     assert!(error.message.contains("lacks the offload off_"), "{error}");
@@ -258,9 +258,9 @@ fn s3_9_a_context_without_its_offload_is_refused() {
 
 #[test]
 fn s3_9_an_import_that_is_stopped_leaves_no_session() {
-    let (mut desk, all) =
+    let (mut harness, all) =
         worked(json!({ "preset": "offload", "presetOptions": { "offloadThreshold": 2_000 } }));
-    let text = archive(&mut desk.host, &desk.session);
+    let text = archive(&mut harness.host, &harness.session);
     for (nth, how) in (1..=3).flat_map(|nth| {
         [How::Fail(Code::QuotaExceeded), How::Lost, How::Fail(Code::Indeterminate)].map(|how| (nth, how))
     }) {
@@ -290,7 +290,7 @@ fn s3_9_an_import_that_is_stopped_leaves_no_session() {
 #[test]
 fn s3_9_assistants_and_turns_of_other_formats_are_restored_too() {
     for format in Format::ALL {
-        let mut desk = Harness::new(json!({ "format": format }));
+        let mut harness = Harness::new(json!({ "format": format }));
         let mut messages = match format {
             Format::React => {
                 vec![body(&json!({ "thought": "t", "action": { "tool": "ls" }, "result": "a\nb" }))]
@@ -301,8 +301,8 @@ fn s3_9_assistants_and_turns_of_other_formats_are_restored_too() {
             messages.insert(0, user("hi"));
             messages.push(assistant("bye"));
         }
-        desk.append(&messages);
-        let text = archive(&mut desk.host, &desk.session);
+        harness.append(&messages);
+        let text = archive(&mut harness.host, &harness.session);
         let (mut again, _) = import(&text, Restore::Context, json!({})).unwrap();
         assert_eq!(history(&mut again), messages.iter().map(|body| body.to_string()).collect::<Vec<_>>());
         assert_eq!(again.session.tools(None).unwrap().format, format);

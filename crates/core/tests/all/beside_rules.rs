@@ -23,17 +23,17 @@ fn options() -> Value {
 
 /// A store with a session that has offloads, a summary, a snapshot and, at its beginning, what is to be erased.
 fn leaked() -> (MemoryStore, Vec<Body>) {
-    let mut desk = Harness::new(options());
-    desk.append(&[user(LEAK)]);
+    let mut harness = Harness::new(options());
+    harness.append(&[user(LEAK)]);
     for nth in 0..5 {
-        desk.append(&turn(Format::OpenaiChat, nth, 800));
-        desk.prepare();
+        harness.append(&turn(Format::OpenaiChat, nth, 800));
+        harness.prepare();
     }
-    desk.host.run(desk.session.snapshot(SnapshotPurpose::Rollback)).unwrap();
-    desk.compact();
-    desk.append(&[user("And now?")]);
-    let said = desk.stored().messages.iter().map(|body| Body::from(body.as_str())).collect();
-    (copy(&desk.memory), said)
+    harness.host.run(harness.session.snapshot(SnapshotPurpose::Rollback)).unwrap();
+    harness.compact();
+    harness.append(&[user("And now?")]);
+    let said = harness.stored().messages.iter().map(|body| Body::from(body.as_str())).collect();
+    (copy(&harness.memory), said)
 }
 
 fn copy(memory: &MemoryStore) -> MemoryStore {
@@ -167,20 +167,21 @@ fn meanwhile(host: &mut Host, nth: usize, mut act: impl FnMut() + 'static) -> Rc
     did
 }
 
-fn erase(desk: &mut Harness) {
-    desk.host.run(desk.session.erase(0, "a leaked token".into())).unwrap();
+fn erase(harness: &mut Harness) {
+    harness.host.run(harness.session.erase(0, "a leaked token".into())).unwrap();
 }
 
 /// The message is erased, no loss was told, and both go on.
-fn check(desk: &mut Harness, other: &mut Harness, what: &str) {
-    for desk in [desk, other] {
-        let told = desk.host.seen.notices.iter().filter(|notice| matches!(notice, Notice::DataLoss { .. }));
+fn check(harness: &mut Harness, other: &mut Harness, what: &str) {
+    for harness in [harness, other] {
+        let told =
+            harness.host.seen.notices.iter().filter(|notice| matches!(notice, Notice::DataLoss { .. }));
         assert_eq!(told.count(), 0, "{what}");
-        desk.append(&[user("On it goes.")]);
-        assert!(!desk.sent().is_empty(), "{what}");
-        assert_eq!(desk.host.run(desk.session.verify()).unwrap().problems, [""; 0], "{what}");
+        harness.append(&[user("On it goes.")]);
+        assert!(!harness.sent().is_empty(), "{what}");
+        assert_eq!(harness.host.run(harness.session.verify()).unwrap().problems, [""; 0], "{what}");
         let hits = |value: &[u8]| String::from_utf8_lossy(value).contains("zanzibarkey");
-        assert!(!desk.memory.rows().iter().any(|(_, value)| hits(value)), "{what}");
+        assert!(!harness.memory.rows().iter().any(|(_, value)| hits(value)), "{what}");
     }
 }
 
@@ -190,9 +191,9 @@ fn d24_an_erasure_between_any_two_steps_of_a_call_costs_it_nothing() {
     for (name, call) in calls(said) {
         for nth in 0.. {
             let memory = Rc::new(copy(&memory));
-            let desk = Rc::new(RefCell::new(Harness::over(Rc::clone(&memory), "b", options())));
+            let harness = Rc::new(RefCell::new(Harness::over(Rc::clone(&memory), "b", options())));
             let mut other = Harness::over(memory, "c", options());
-            let eraser = Rc::clone(&desk);
+            let eraser = Rc::clone(&harness);
             let did = meanwhile(&mut other.host, nth, move || erase(&mut eraser.borrow_mut()));
             let what = format!("{name}: erased before step {nth}");
             assert_eq!(call(&mut other.host, &other.session), Ok(()), "{what}");
@@ -203,7 +204,7 @@ fn d24_an_erasure_between_any_two_steps_of_a_call_costs_it_nothing() {
             }
             // A fork has a copy of its own.
             if name != "fork" {
-                check(&mut desk.borrow_mut(), &mut other, &what);
+                check(&mut harness.borrow_mut(), &mut other, &what);
             }
         }
     }
@@ -215,23 +216,23 @@ fn d24_a_call_between_any_two_steps_of_an_erasure_costs_neither_anything() {
     for (name, call) in calls(said) {
         for nth in 0.. {
             let memory = Rc::new(copy(&memory));
-            let mut desk = Harness::over(Rc::clone(&memory), "b", options());
+            let mut harness = Harness::over(Rc::clone(&memory), "b", options());
             let other = Rc::new(RefCell::new(Harness::over(memory, "c", options())));
             let (caller, ended) = (Rc::clone(&other), Rc::new(Cell::new(Ok(()))));
             let (what, end) = (format!("{name}: before step {nth} of the erasure"), Rc::clone(&ended));
             let call = Rc::clone(&call);
-            let did = meanwhile(&mut desk.host, nth, move || {
+            let did = meanwhile(&mut harness.host, nth, move || {
                 let other = &mut *caller.borrow_mut();
                 end.set(call(&mut other.host, &other.session));
             });
-            erase(&mut desk);
-            desk.host.meanwhile = Box::new(|_| {});
+            erase(&mut harness);
+            harness.host.meanwhile = Box::new(|_| {});
             assert_eq!(ended.get(), Ok(()), "{what}");
             if !did.get() {
                 break;
             }
             if name != "fork" {
-                check(&mut desk, &mut other.borrow_mut(), &what);
+                check(&mut harness, &mut other.borrow_mut(), &what);
             }
         }
     }

@@ -22,64 +22,64 @@ fn changes(host: &Host) -> Vec<(usize, u64)> {
 #[test]
 fn f39_what_another_handle_wrote_is_told_once_and_what_is_our_own_is_not() {
     let memory = Rc::<MemoryStore>::default();
-    let mut desk = Harness::over(Rc::clone(&memory), "a", eager());
-    desk.append(&talk(3, 40));
+    let mut harness = Harness::over(Rc::clone(&memory), "a", eager());
+    harness.append(&talk(3, 40));
     let mut other = Harness::over(Rc::clone(&memory), "b", eager());
-    assert!(changes(&desk.host).is_empty() && changes(&other.host).is_empty());
+    assert!(changes(&harness.host).is_empty() && changes(&other.host).is_empty());
     // A call that makes something of all of it reads what the other wrote.
     other.append(&[user("more")]);
-    desk.host.run(desk.session.catch_up()).unwrap();
-    desk.host.run(desk.session.catch_up()).unwrap();
-    assert_eq!(changes(&desk.host), [(7, 0)]);
-    assert!(desk.compact().success);
+    harness.host.run(harness.session.catch_up()).unwrap();
+    harness.host.run(harness.session.catch_up()).unwrap();
+    assert_eq!(changes(&harness.host), [(7, 0)]);
+    assert!(harness.compact().success);
     other.host.run(other.session.prepare(Trigger::Auto, Vec::new())).unwrap();
     assert_eq!(changes(&other.host), [(7, 1)]);
     // An append that lost the race takes it over first.
-    desk.append(&[assistant("first")]);
+    harness.append(&[assistant("first")]);
     other.append(&[user("second")]);
     assert_eq!(changes(&other.host), [(7, 1), (8, 1)]);
-    assert_eq!(changes(&desk.host), [(7, 0)], "nothing is told of its own");
-    assert_eq!(desk.stored().messages.len(), 9);
+    assert_eq!(changes(&harness.host), [(7, 0)], "nothing is told of its own");
+    assert_eq!(harness.stored().messages.len(), 9);
 }
 
 #[test]
 fn f39_an_append_whose_answer_was_lost_is_no_change_unless_another_wrote_too() {
     for races in [false, true] {
         let memory = Rc::<MemoryStore>::default();
-        let mut desk = Harness::over(Rc::clone(&memory), "a", eager());
-        desk.append(&[user("one")]);
+        let mut harness = Harness::over(Rc::clone(&memory), "a", eager());
+        harness.append(&[user("one")]);
         let other = Rc::new(RefCell::new(Harness::over(Rc::clone(&memory), "b", eager())));
-        desk.host.fault(1, is_commit, context_compactor_store_tests::How::Lost);
+        harness.host.fault(1, is_commit, context_compactor_store_tests::How::Lost);
         let mut seen = 0;
-        desk.host.meanwhile = Box::new(move |effect| {
+        harness.host.meanwhile = Box::new(move |effect| {
             seen += usize::from(!is_commit(effect));
             // After the commit whose answer was lost, before it is looked for.
             if races && seen == 1 && !is_commit(effect) {
                 other.borrow_mut().append(&[user("theirs")]);
             }
         });
-        desk.append(&[user("two")]);
-        desk.host.meanwhile = Box::new(|_| {});
+        harness.append(&[user("two")]);
+        harness.host.meanwhile = Box::new(|_| {});
         let (told, messages) = if races { (vec![(3, 0)], 3) } else { (vec![], 2) };
-        assert_eq!((changes(&desk.host), desk.stored().messages.len()), (told, messages), "{races}");
+        assert_eq!((changes(&harness.host), harness.stored().messages.len()), (told, messages), "{races}");
     }
 }
 
 #[test]
 fn h10_a_snapshot_and_a_compaction_whose_answer_was_lost_are_made_once_and_are_no_change() {
     for nth in 1..=3 {
-        let mut desk = Harness::over(Rc::default(), "a", eager());
-        desk.append(&talk(3, 40));
-        desk.host.fault(1, is_commit, context_compactor_store_tests::How::Lost);
-        desk.host.run(desk.session.snapshot(SnapshotPurpose::Rollback)).unwrap();
-        assert_eq!(desk.host.run(desk.session.snapshots()).unwrap().len(), 1);
+        let mut harness = Harness::over(Rc::default(), "a", eager());
+        harness.append(&talk(3, 40));
+        harness.host.fault(1, is_commit, context_compactor_store_tests::How::Lost);
+        harness.host.run(harness.session.snapshot(SnapshotPurpose::Rollback)).unwrap();
+        assert_eq!(harness.host.run(harness.session.snapshots()).unwrap().len(), 1);
         // The commit that begins the job, that of the answer, and that of the view.
-        desk.host.fault(nth, is_commit, context_compactor_store_tests::How::Lost);
-        assert!(desk.compact().success);
-        let rows = desk.memory.rows().into_iter().map(|(key, _)| key.to_string());
+        harness.host.fault(nth, is_commit, context_compactor_store_tests::How::Lost);
+        assert!(harness.compact().success);
+        let rows = harness.memory.rows().into_iter().map(|(key, _)| key.to_string());
         assert_eq!(rows.filter(|key| key.starts_with("views/")).count(), 1);
         let told = if nth == 1 { vec![(6, 0)] } else { Vec::new() };
-        assert_eq!(changes(&desk.host), told, "what writes no row of the log is not known again");
+        assert_eq!(changes(&harness.host), told, "what writes no row of the log is not known again");
     }
 }
 
@@ -110,16 +110,16 @@ fn f39_s1_4_steps_that_were_counted_in_memory_are_kept_when_another_handle_wrote
             memory.rows().into_iter().find(|(key, _)| key.to_string().starts_with("sessions/")).unwrap().1;
         serde_json::from_slice::<serde_json::Value>(&row).unwrap()["steps"].as_u64()
     };
-    let mut desk = Harness::over(Rc::clone(&memory), "a", json!({}));
+    let mut harness = Harness::over(Rc::clone(&memory), "a", json!({}));
     for nth in 0..3 {
-        desk.append(&[user(&format!("ask {nth}"))]);
-        desk.prepare();
+        harness.append(&[user(&format!("ask {nth}"))]);
+        harness.prepare();
     }
     assert_eq!(steps(), Some(2), "the third is counted and not written yet");
     let mut other = Harness::over(Rc::clone(&memory), "b", json!({}));
     other.append(&[assistant("theirs")]);
     assert_eq!(steps(), Some(2));
-    desk.host.run(desk.session.catch_up()).unwrap();
-    desk.append(&[user("mine")]);
+    harness.host.run(harness.session.catch_up()).unwrap();
+    harness.append(&[user("mine")]);
     assert_eq!(steps(), Some(3));
 }

@@ -83,14 +83,14 @@ fn facts_of_a_model_stand_where_the_app_says_nothing() {
 
 #[test]
 fn s5_5_six_stages_and_the_result() {
-    let mut desk = desk(json!({}));
-    desk.append(&chat(20, 100));
-    let result = desk.compact();
+    let mut harness = harness(json!({}));
+    harness.append(&chat(20, 100));
+    let result = harness.compact();
     assert!(result.success && result.summary.is_some());
-    let stages: Vec<Stage> = desk.host.seen.progress.iter().map(|progress| progress.stage).collect();
+    let stages: Vec<Stage> = harness.host.seen.progress.iter().map(|progress| progress.stage).collect();
     use Stage::*;
     assert_eq!(stages, [Identify, Prepare, Summarise, Checkpoint, Update, Validate]);
-    let record = &desk.session.checkpoints().unwrap()[0];
+    let record = &harness.session.checkpoints().unwrap()[0];
     assert_eq!(result.freed_tokens, record.original_tokens - record.compressed_tokens);
 }
 
@@ -99,12 +99,12 @@ fn f31_the_level_of_a_checkpoint_follows_from_its_record() {
     let mut seen = Vec::new();
     for tokens in [10, 40, 60, 100, 200] {
         for said in [10, 100] {
-            let mut desk = desk(json!({}));
+            let mut harness = harness(json!({}));
             let asked = |nth: usize| user(&long(&format!("ask {nth}"), said));
             let bodies = (0..20).flat_map(|nth| [asked(nth), assistant(&long("answer", tokens))]);
-            desk.append(&bodies.collect::<Vec<_>>());
-            assert!(desk.compact().success);
-            for record in desk.session.checkpoints().unwrap() {
+            harness.append(&bodies.collect::<Vec<_>>());
+            assert!(harness.compact().success);
+            for record in harness.session.checkpoints().unwrap() {
                 assert!(record.counted_tokens > 0 && record.counted_tokens < record.original_tokens);
                 assert_eq!(Some(LEVELS.of(record.counted_tokens)), record.level, "{record:?}");
                 seen.extend(record.level.map(u8::from));
@@ -117,9 +117,9 @@ fn f31_the_level_of_a_checkpoint_follows_from_its_record() {
 #[test]
 fn s5_5_f1_nothing_to_compress_is_a_success_that_says_so() {
     for messages in [chat(2, 100), (0..8).map(|nth| user(&format!("ask {nth}"))).collect()] {
-        let mut desk = desk(json!({}));
-        desk.append(&messages);
-        let result = desk.compact();
+        let mut harness = harness(json!({}));
+        harness.append(&messages);
+        let result = harness.compact();
         assert_eq!((result.success, result.reason.as_deref()), (true, Some("No messages to compress")));
         assert_eq!((result.llm_calls, result.freed_tokens), (0, 0));
     }
@@ -127,43 +127,43 @@ fn s5_5_f1_nothing_to_compress_is_a_success_that_says_so() {
 
 #[test]
 fn s5_5_a_result_that_does_not_fit_is_rolled_back() {
-    let mut desk = desk(json!({ "contextWindow": 4_000 }));
-    desk.append(&chat(4, 100));
+    let mut harness = harness(json!({ "contextWindow": 4_000 }));
+    harness.append(&chat(4, 100));
     // The newest five alone are too large.
-    desk.append(&chat(3, 1_200));
-    let before = desk.context();
-    let result = desk.compact();
+    harness.append(&chat(3, 1_200));
+    let before = harness.context();
+    let result = harness.compact();
     let error = result.error.unwrap();
     assert!(
         !result.success && error.message.contains("Compression failed validation: Context exceeds"),
         "{error}"
     );
-    assert_eq!((desk.context(), desk.session.checkpoints().unwrap().len()), (before, 0));
+    assert_eq!((harness.context(), harness.session.checkpoints().unwrap().len()), (before, 0));
     assert_eq!(result.freed_tokens, 0);
 }
 
 #[test]
 fn s5_6_the_users_last_ten_messages_stay_word_for_word_and_older_ones_are_summarised() {
     for format in FORMATS {
-        let mut desk = desk(json!({}));
+        let mut harness = harness(json!({}));
         for nth in 0..14 {
-            desk.append(&[user(&format!("ask {nth} </message>"))]);
-            desk.append(&exchange(format, &format!("c{nth}"), &long("result", 100)));
-            desk.append(&[assistant("done")]);
+            harness.append(&[user(&format!("ask {nth} </message>"))]);
+            harness.append(&exchange(format, &format!("c{nth}"), &long("result", 100)));
+            harness.append(&[assistant("done")]);
         }
-        assert!(desk.compact().success);
-        let context = desk.context();
+        assert!(harness.compact().success);
+        let context = harness.context();
         assert_valid(format, &context);
-        let text = &checkpoints(&desk)[0];
+        let text = &checkpoints(&harness)[0];
         for nth in 0..14 {
             let fenced =
                 format!("<message index=\"{}\" role=\"user\">\nask {nth} &lt;/message>\n</message>", nth * 4);
             let in_tail = context.iter().any(|message| message["content"] == format!("ask {nth} </message>"));
             assert_eq!(text.contains(&fenced) || in_tail, nth >= 4, "{format:?} {nth} {text}");
         }
-        let request = &desk.host.seen.requests[0].0.messages[0].content;
+        let request = &harness.host.seen.requests[0].0.messages[0].content;
         assert!(request.contains("ask 0 ") && request.contains("ask 8 "), "the summariser sees all of them");
-        let fates: Vec<LedgerEntry> = desk.session.explain().unwrap();
+        let fates: Vec<LedgerEntry> = harness.session.explain().unwrap();
         assert_eq!(
             (fates[0].fate, fates[16].fate, fates[16].quoted),
             (Fate::Summarised, Fate::Verbatim, true)
@@ -174,42 +174,42 @@ fn s5_6_the_users_last_ten_messages_stay_word_for_word_and_older_ones_are_summar
 
 #[test]
 fn s5_6_older_checkpoints_let_go_of_messages_that_are_not_among_the_last_ten_any_more() {
-    let mut desk = desk(json!({}));
+    let mut harness = harness(json!({}));
     for round in 0..4 {
         let messages: Vec<Body> = (0..8)
             .flat_map(|nth| [user(&format!("ask {round}.{nth}.")), assistant(&long("answer", 150))])
             .collect();
-        desk.append(&messages);
-        desk.host.summarise = Box::new(move |_, _| part(&format!("part {round}"), 60));
-        assert!(desk.compact().success);
-        let all = texts(&desk).join("\n");
+        harness.append(&messages);
+        harness.host.summarise = Box::new(move |_, _| part(&format!("part {round}"), 60));
+        assert!(harness.compact().success);
+        let all = texts(&harness).join("\n");
         for past in 0..=round {
             for nth in 0..8 {
                 let age = (round - past) * 8 + 8 - nth;
                 assert_eq!(all.contains(&format!("ask {past}.{nth}.")), age <= 10, "{round}: {past}.{nth}");
             }
         }
-        assert_eq!(checkpoints(&desk).len(), round + 1);
-        assert_valid(FORMATS[0], &desk.context());
+        assert_eq!(checkpoints(&harness).len(), round + 1);
+        assert_valid(FORMATS[0], &harness.context());
         // No two messages of the user stand side by side, and the next tab sees the same.
-        let roles: Vec<Value> = desk.context().iter().map(|message| message["role"].clone()).collect();
+        let roles: Vec<Value> = harness.context().iter().map(|message| message["role"].clone()).collect();
         assert!(roles.windows(2).all(|pair| pair[0] != pair[1]), "{roles:?}");
-        let memory = Rc::clone(&desk.memory);
-        desk = Harness::over(memory, &format!("tab {round}"), options(json!({})));
+        let memory = Rc::clone(&harness.memory);
+        harness = Harness::over(memory, &format!("tab {round}"), options(json!({})));
     }
 }
 
 #[test]
 fn f39_s5_6_an_older_checkpoint_quotes_the_tenth_last_message_of_the_user_and_lets_go_of_the_eleventh() {
-    let mut desk = desk(json!({}));
+    let mut harness = harness(json!({}));
     let chat = |from: usize, to: usize| -> Vec<Body> {
         (from..to).flat_map(|nth| [user(&format!("ask {nth}.")), assistant(&long("answer", 150))]).collect()
     };
-    desk.append(&chat(0, 8));
-    assert!(desk.compact().success);
-    desk.append(&chat(8, 12));
-    assert!(desk.compact().success);
-    let older = &checkpoints(&desk)[0];
+    harness.append(&chat(0, 8));
+    assert!(harness.compact().success);
+    harness.append(&chat(8, 12));
+    assert!(harness.compact().success);
+    let older = &checkpoints(&harness)[0];
     let quoted: Vec<usize> = (0..12).filter(|nth| older.contains(&format!("\nask {nth}.\n"))).collect();
     // Of the twelve that the user said, the first two are too old; the last six stand behind it.
     assert_eq!(quoted, [2, 3, 4, 5], "{older}");
@@ -217,18 +217,18 @@ fn f39_s5_6_an_older_checkpoint_quotes_the_tenth_last_message_of_the_user_and_le
 
 #[test]
 fn s5_1_s5_3_checkpoints_stand_behind_the_system_prompt_with_id_and_time() {
-    let mut desk = desk(json!({}));
-    desk.append(&[Rc::from(r#"{"role":"system","content":"You are a tool."}"#)]);
-    desk.append(&chat(20, 100));
-    assert!(desk.compact().success);
-    let record = desk.session.checkpoints().unwrap().remove(0);
-    let texts = texts(&desk);
+    let mut harness = harness(json!({}));
+    harness.append(&[Rc::from(r#"{"role":"system","content":"You are a tool."}"#)]);
+    harness.append(&chat(20, 100));
+    assert!(harness.compact().success);
+    let record = harness.session.checkpoints().unwrap().remove(0);
+    let texts = texts(&harness);
     assert_eq!(texts[0], "You are a tool.");
     assert!(texts[1].starts_with(&format!("[Checkpoint {} @ 2023-11-14T22:13:20Z]\n\n{SUMMARY}", record.id)));
     assert_eq!((record.number, record.level.map(u8::from)), (0, Some(3)));
     assert_eq!(record.message_range, (1, 36), "to behind the last: 41 less the newest five");
     assert!(record.compression_ratio > 0.0 && record.compression_ratio < 1.0);
-    let loaded = Harness::over(Rc::clone(&desk.memory), "other", options(json!({})));
+    let loaded = Harness::over(Rc::clone(&harness.memory), "other", options(json!({})));
     assert_eq!(loaded.session.checkpoints().unwrap(), [record]);
 }
 
@@ -240,10 +240,10 @@ fn s5_7_s5_10_level_and_mode_decide_the_prompt() {
         (250, json!(null), "Compact: 50 to 100"),
         (250, json!(3), "Detailed: 300 to 500"),
     ] {
-        let mut desk = desk(json!({ "summarize": { "mode": "debugger", "detail": level } }));
-        desk.append(&chat(20, tokens));
-        assert!(desk.compact().success);
-        let request = &desk.host.seen.requests[0].0;
+        let mut harness = harness(json!({ "summarize": { "mode": "debugger", "detail": level } }));
+        harness.append(&chat(20, tokens));
+        assert!(harness.compact().success);
+        let request = &harness.host.seen.requests[0].0;
         assert!(request.system.contains(words), "{tokens}: {}", request.system);
         assert!(request.system.contains("stack traces"));
         assert!(words.ends_with(&request.target_tokens.to_string()));
@@ -252,17 +252,17 @@ fn s5_7_s5_10_level_and_mode_decide_the_prompt() {
 
 #[test]
 fn s5_11_reliability_falls_with_every_compression_and_warns() {
-    let mut desk = desk(json!({ "model": "llama3:3b" }));
-    assert_eq!(desk.session.reliability().unwrap().score, 0.3);
+    let mut harness = harness(json!({ "model": "llama3:3b" }));
+    assert_eq!(harness.session.reliability().unwrap().score, 0.3);
     for nth in 1..=3 {
-        assert!(!desk.session.reliability().unwrap().warn);
-        another(&mut desk, nth);
+        assert!(!harness.session.reliability().unwrap().warn);
+        another(&mut harness, nth);
     }
-    let reliability = desk.session.reliability().unwrap();
+    let reliability = harness.session.reliability().unwrap();
     assert!(reliability.warn && (reliability.score - 0.3 * 0.729).abs() < 1e-9);
     let warned = |line: &&(LogLevel, String)| line.0 == LogLevel::Warn && line.1.contains("reliability");
-    assert_eq!(desk.host.seen.logs.iter().filter(warned).count(), 1);
-    let other = Harness::over(Rc::clone(&desk.memory), "other", options(json!({ "model": "llama3:3b" })));
+    assert_eq!(harness.host.seen.logs.iter().filter(warned).count(), 1);
+    let other = Harness::over(Rc::clone(&harness.memory), "other", options(json!({ "model": "llama3:3b" })));
     assert_eq!(other.session.reliability().unwrap(), reliability, "the count is part of the session");
 }
 
@@ -273,28 +273,28 @@ fn goal() -> Value {
 
 #[test]
 fn s5_13_the_goal_stands_in_the_system_prompt_guides_the_summary_and_follows_its_markers() {
-    let mut desk = desk(json!({ "goal": goal() }));
-    desk.append(&chat(20, 100));
-    let prepared = desk.prepare();
+    let mut harness = harness(json!({ "goal": goal() }));
+    harness.append(&chat(20, 100));
+    let prepared = harness.prepare();
     assert!(
         prepared.goal.unwrap().starts_with("ACTIVE GOAL: Ship the exporter\nPriority: high\nStatus: active")
     );
     assert!(prepared.usage.categories[0].tokens > 20, "it is counted");
-    desk.host.summarise = Box::new(|_, _| {
+    harness.host.summarise = Box::new(|_, _| {
         summary(
             "The exporter was written.\n[CHECKPOINT] Test it - IN-PROGRESS\n[ARTIFACT] Created a.rs\nAnd [DECISION] none",
         )
     });
-    assert!(desk.compact().success);
-    assert!(desk.host.seen.requests[0].0.system.contains("<goal>\nACTIVE GOAL: Ship the exporter"));
-    let told = desk.host.run(
-        desk.session.apply_markers("[DECISION] UTF-8 - LOCKED\n[CHECKPOINT] Test it - COMPLETED".into()),
+    assert!(harness.compact().success);
+    assert!(harness.host.seen.requests[0].0.system.contains("<goal>\nACTIVE GOAL: Ship the exporter"));
+    let told = harness.host.run(
+        harness.session.apply_markers("[DECISION] UTF-8 - LOCKED\n[CHECKPOINT] Test it - COMPLETED".into()),
     );
     let told = told.unwrap();
     assert!(told.checkpoints[0].completed_at.is_some() && told.decisions[0].locked);
     assert_eq!((told.artifacts.len(), told.decisions.len()), (1, 1));
     // Durable, and what is stored is further than what the options say.
-    let mut other = Harness::over(Rc::clone(&desk.memory), "other", options(json!({ "goal": goal() })));
+    let mut other = Harness::over(Rc::clone(&harness.memory), "other", options(json!({ "goal": goal() })));
     assert_eq!(other.session.goal().unwrap().unwrap(), told);
     let next = json!({ "id": "h", "description": "Rest", "status": "paused" });
     other.host.run(other.session.set_goal(next.to_string())).unwrap();
@@ -307,75 +307,77 @@ fn s5_13_the_goal_stands_in_the_system_prompt_guides_the_summary_and_follows_its
     assert_eq!(error.code, Code::NotFound);
 }
 
-fn prepare(desk: &mut Harness) -> context_compactor_core::Result<context_compactor_core::session::Prepared> {
-    desk.host.run(Session::prepare(&desk.session, Trigger::Auto, Vec::new()))
+fn prepare(
+    harness: &mut Harness,
+) -> context_compactor_core::Result<context_compactor_core::session::Prepared> {
+    harness.host.run(Session::prepare(&harness.session, Trigger::Auto, Vec::new()))
 }
 
 #[test]
 fn s5_15_recent_messages_are_summarised_when_nothing_else_fits() {
-    let mut desk = desk(json!({ "contextWindow": 4_000 }));
-    desk.append(&chat(4, 1_000));
-    let prepared = prepare(&mut desk).unwrap();
-    assert!(desk.session.validate().unwrap().valid && prepared.usage.used_tokens <= 3_000);
-    assert!(warnings(&desk).iter().any(|line| line.contains("recent messages are summarised too")));
-    assert!(!warnings(&desk).iter().any(|line| line.contains("begins anew")), "it fits now");
+    let mut harness = harness(json!({ "contextWindow": 4_000 }));
+    harness.append(&chat(4, 1_000));
+    let prepared = prepare(&mut harness).unwrap();
+    assert!(harness.session.validate().unwrap().valid && prepared.usage.used_tokens <= 3_000);
+    assert!(warnings(&harness).iter().any(|line| line.contains("recent messages are summarised too")));
+    assert!(!warnings(&harness).iter().any(|line| line.contains("begins anew")), "it fits now");
     let result = prepared.result.unwrap();
     assert!(result.success && result.summary.is_some());
-    assert_valid(FORMATS[0], &desk.context());
-    assert!(prepare(&mut desk).unwrap().edits.is_empty(), "done once");
+    assert_valid(FORMATS[0], &harness.context());
+    assert!(prepare(&mut harness).unwrap().edits.is_empty(), "done once");
 }
 
 #[test]
 fn s5_15_the_context_begins_anew_when_the_summariser_fails() {
     for format in FORMATS {
-        let mut desk = desk(json!({ "contextWindow": 4_000, "summarize": { "attempts": 1 } }));
-        desk.host.summarise = Box::new(|_, _| thrown("down", None));
-        desk.append(&chat(5, 600));
-        desk.append(&[user("What is the last question? 한국어")]);
-        desk.append(&exchange(format, "x", "short"));
-        let prepared = prepare(&mut desk).unwrap();
+        let mut harness = harness(json!({ "contextWindow": 4_000, "summarize": { "attempts": 1 } }));
+        harness.host.summarise = Box::new(|_, _| thrown("down", None));
+        harness.append(&chat(5, 600));
+        harness.append(&[user("What is the last question? 한국어")]);
+        harness.append(&exchange(format, "x", "short"));
+        let prepared = prepare(&mut harness).unwrap();
         assert_eq!(prepared.edits.iter().map(|edit| edit.kind).collect::<Vec<_>>(), ["rollover"]);
-        assert_eq!(desk.host.seen.requests.len(), 1, "who does not answer is not asked again");
-        let sent = bodies(&desk.session, &prepared);
+        assert_eq!(harness.host.seen.requests.len(), 1, "who does not answer is not asked again");
+        let sent = bodies(&harness.session, &prepared);
         assert_valid(format, &sent);
         let all = Value::Array(sent).to_string();
         assert!(all.contains("What is the last question? 한국어") && all.contains("short"));
         assert!(prepared.usage.used_tokens <= 3_000);
-        let told = warnings(&desk).into_iter().find(|line| line.contains("begins anew")).unwrap();
-        assert!(desk.host.seen.logs.contains(&(LogLevel::Warn, told)), "the logger is told too");
-        assert!(desk.stored().messages.len() == 13, "the log keeps every message");
+        let told = warnings(&harness).into_iter().find(|line| line.contains("begins anew")).unwrap();
+        assert!(harness.host.seen.logs.contains(&(LogLevel::Warn, told)), "the logger is told too");
+        assert!(harness.stored().messages.len() == 13, "the log keeps every message");
     }
 }
 
 #[test]
 fn s5_1_s5_15_what_cannot_fit_is_refused_with_the_sizes_and_stays_in_the_transcript() {
-    let mut desk = desk(json!({ "contextWindow": 4_000 }));
-    desk.append(&chat(3, 100));
-    desk.append(&[user(&long("too large", 5_000))]);
+    let mut harness = harness(json!({ "contextWindow": 4_000 }));
+    harness.append(&chat(3, 100));
+    harness.append(&[user(&long("too large", 5_000))]);
     // Only what has to stay word for word cannot be made to fit.
-    desk.host.run(desk.session.pin(6)).unwrap();
-    let error = prepare(&mut desk).unwrap_err();
+    harness.host.run(harness.session.pin(6)).unwrap();
+    let error = prepare(&mut harness).unwrap_err();
     assert_eq!(error.code, Code::ContextOverflow);
     assert!(error.message.starts_with("Cannot add message: would exceed limit ("), "{}", error.message);
     assert!(error.message.contains("> 3000)"));
-    assert_eq!(desk.stored().messages.len(), 7);
-    let validation = desk.session.validate().unwrap();
+    assert_eq!(harness.stored().messages.len(), 7);
+    let validation = harness.session.validate().unwrap();
     assert!(!validation.valid && validation.overage.is_some() && !validation.suggestions.is_empty());
 }
 
 #[test]
 fn s5_1_equality_fits_and_one_more_is_refused() {
     let message = user(&long("the only one", 2_000));
-    let mut alone = desk(json!({ "contextWindow": 8_000 }));
+    let mut alone = harness(json!({ "contextWindow": 8_000 }));
     alone.append(&[Rc::clone(&message)]);
     let tokens = alone.session.usage().unwrap().used_tokens;
     for (limit, fits) in [(tokens, true), (tokens - 1, false)] {
         let margin = json!({ "safetyMargin": 8_000 - limit });
-        let mut desk = desk(json!({ "contextWindow": 8_000, "presetOptions": margin }));
-        desk.append(&[Rc::clone(&message)]);
-        desk.host.run(desk.session.pin(0)).unwrap();
-        assert_eq!(desk.session.validate().unwrap().valid, fits);
-        match prepare(&mut desk) {
+        let mut harness = harness(json!({ "contextWindow": 8_000, "presetOptions": margin }));
+        harness.append(&[Rc::clone(&message)]);
+        harness.host.run(harness.session.pin(0)).unwrap();
+        assert_eq!(harness.session.validate().unwrap().valid, fits);
+        match prepare(&mut harness) {
             Ok(prepared) => assert!(fits && prepared.edits.is_empty()),
             Err(error) => {
                 let said = format!("Cannot add message: would exceed limit ({tokens} > {limit})");
@@ -388,23 +390,23 @@ fn s5_1_equality_fits_and_one_more_is_refused() {
 #[test]
 fn s4_7_factor3_warns_at_four_fifths_and_makes_room() {
     for (tokens, warns) in [(1_500, false), (3_300, true)] {
-        let mut desk = Harness::new(json!({ "preset": "factor3", "maxOutputTokens": 0 }));
-        desk.append(&chat(1, 100));
-        desk.append(&chat(3, tokens));
-        let prepared = prepare(&mut desk).unwrap();
-        assert_eq!(warnings(&desk).iter().any(|line| line.starts_with("Emergency")), warns, "{tokens}");
+        let mut harness = Harness::new(json!({ "preset": "factor3", "maxOutputTokens": 0 }));
+        harness.append(&chat(1, 100));
+        harness.append(&chat(3, tokens));
+        let prepared = prepare(&mut harness).unwrap();
+        assert_eq!(warnings(&harness).iter().any(|line| line.starts_with("Emergency")), warns, "{tokens}");
         assert!(prepared.usage.used_tokens < 6_400, "{:?}", prepared.usage);
     }
 }
 
 #[test]
 fn the_plan_tells_what_ages_and_what_rolls_over() {
-    let mut desk = desk(json!({ "summarize": { "detail": 3 } }));
+    let mut harness = harness(json!({ "summarize": { "detail": 3 } }));
     for nth in 1..=4 {
-        another(&mut desk, nth);
+        another(&mut harness, nth);
     }
-    desk.append(&chat(60, 400));
-    let plan = desk.host.run(desk.session.plan()).unwrap();
+    harness.append(&chat(60, 400));
+    let plan = harness.host.run(harness.session.plan()).unwrap();
     let rungs: Vec<&str> = plan.edits.iter().map(|rung| rung.kind).collect();
     assert_eq!(rungs, ["summarize", "age"]);
     let mut full = Harness::new(options(json!({ "contextWindow": 4_000 })));
@@ -430,18 +432,18 @@ fn lesson_a_crash_or_a_lost_answer_at_any_commit_of_a_compaction_leaves_a_whole_
     let mut crashes = 0;
     for how in [How::CrashBefore, How::CrashAfter, How::Lost, How::Fail(Code::StoreUnavailable)] {
         for commit in 1..=4 {
-            let mut desk = desk(json!({
+            let mut harness = harness(json!({
                 "summarize": { "detail": 3 },
                 "presetOptions": { "ageModerate": 1, "ageCompact": 2, "mergeCount": 2 },
             }));
             for nth in 1..=3 {
-                another(&mut desk, nth);
+                another(&mut harness, nth);
             }
-            desk.append(&chat(6, 200));
-            desk.host.fault(commit, is_commit, how);
-            let ended = desk.host.try_run(desk.session.compact(None));
+            harness.append(&chat(6, 200));
+            harness.host.fault(commit, is_commit, how);
+            let ended = harness.host.try_run(harness.session.compact(None));
             crashes += usize::from(ended.is_none());
-            let memory = Rc::clone(&desk.memory);
+            let memory = Rc::clone(&harness.memory);
             let mut other = Harness::over(memory, "other", options(json!({ "summarize": { "detail": 3 } })));
             assert_eq!(other.stored().messages.len(), 48, "{how:?} {commit}");
             assert_valid(FORMATS[0], &other.context());

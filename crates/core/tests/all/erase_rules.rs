@@ -22,10 +22,10 @@ fn options(preset: &str) -> Value {
     json!({ "preset": preset, "contextWindow": 8_000 })
 }
 
-fn desk(preset: &str) -> Harness {
-    let mut desk = Harness::new(options(preset));
-    desk.host.summarise = Box::new(|_, _| summary(TELLTALE));
-    desk
+fn harness(preset: &str) -> Harness {
+    let mut harness = Harness::new(options(preset));
+    harness.host.summarise = Box::new(|_, _| summary(TELLTALE));
+    harness
 }
 
 /// Who says it, and how: the messages of an exchange, and which of them does.
@@ -45,55 +45,55 @@ fn leaks(format: Format) -> Vec<(&'static str, Vec<Body>, usize)> {
 }
 
 /// A session that was summarized with the leak in what the summary stands for, with a snapshot: the leak's index.
-fn leaked(desk: &mut Harness, format: Format, leak: &(&str, Vec<Body>, usize)) -> usize {
+fn leaked(harness: &mut Harness, format: Format, leak: &(&str, Vec<Body>, usize)) -> usize {
     for nth in 0..3 {
-        desk.append(&turn(format, nth, 400));
+        harness.append(&turn(format, nth, 400));
     }
     let (_, bodies, at) = leak;
     if leak.0 == "assistant" {
-        desk.append(&[say(format, Author::User, "And?")]);
+        harness.append(&[say(format, Author::User, "And?")]);
     }
-    let index = desk.stored().messages.len() + at;
-    desk.append(bodies);
-    desk.append(&[say(format, Author::Assistant, "Done.")]);
+    let index = harness.stored().messages.len() + at;
+    harness.append(bodies);
+    harness.append(&[say(format, Author::Assistant, "Done.")]);
     for nth in 3..8 {
-        desk.append(&turn(format, nth, 800));
-        desk.prepare();
+        harness.append(&turn(format, nth, 800));
+        harness.prepare();
     }
-    desk.host.run(desk.session.snapshot(SnapshotPurpose::Rollback)).unwrap();
-    desk.compact();
-    desk.append(&[say(format, Author::User, "And now?")]);
+    harness.host.run(harness.session.snapshot(SnapshotPurpose::Rollback)).unwrap();
+    harness.compact();
+    harness.append(&[say(format, Author::User, "And now?")]);
     index
 }
 
-fn history(desk: &Harness) -> Vec<String> {
-    desk.stored().messages.iter().map(|body| body.to_string()).collect()
+fn history(harness: &Harness) -> Vec<String> {
+    harness.stored().messages.iter().map(|body| body.to_string()).collect()
 }
 
 /// Rows of the store in which `needle` stands, in any case.
-fn hits(desk: &Harness, needle: &str) -> Vec<String> {
+fn hits(harness: &Harness, needle: &str) -> Vec<String> {
     let is_hit = |bytes: &[u8]| String::from_utf8_lossy(bytes).to_lowercase().contains(needle);
-    desk.memory.rows().iter().filter(|(_, value)| is_hit(value)).map(|(key, _)| key.to_string()).collect()
+    harness.memory.rows().iter().filter(|(_, value)| is_hit(value)).map(|(key, _)| key.to_string()).collect()
 }
 
-fn erase(desk: &mut Harness, index: usize) {
-    desk.host.run(desk.session.erase(index, "a leaked token".into())).unwrap();
+fn erase(harness: &mut Harness, index: usize) {
+    harness.host.run(harness.session.erase(index, "a leaked token".into())).unwrap();
 }
 
 /// The session is whole and has nothing of the leak; all other messages are as they were `before`.
-fn check(desk: &mut Harness, format: Format, index: usize, before: &[String], what: &str) {
-    assert_eq!(hits(desk, SECRET), [""; 0], "{what}");
-    let verified = desk.host.run(desk.session.verify()).unwrap();
+fn check(harness: &mut Harness, format: Format, index: usize, before: &[String], what: &str) {
+    assert_eq!(hits(harness, SECRET), [""; 0], "{what}");
+    let verified = harness.host.run(harness.session.verify()).unwrap();
     assert!(verified.ok, "{what}: {:?}", verified.problems);
-    let now = history(desk);
+    let now = history(harness);
     assert_eq!(now.len(), before.len(), "{what}");
     for (at, (now, before)) in now.iter().zip(before).enumerate() {
         assert_eq!(now == before, at != index, "{what}: message {at}: {now}");
     }
-    let sent = desk.sent();
+    let sent = harness.sent();
     assert_valid(format, &sent);
     assert!(!json!(sent).to_string().contains(SECRET), "{what}");
-    let entry = desk.session.explain().unwrap().into_iter().find(|entry| entry.index == index).unwrap();
+    let entry = harness.session.explain().unwrap().into_iter().find(|entry| entry.index == index).unwrap();
     assert_eq!(entry.fate, Fate::Dropped, "{what}");
     assert_eq!(entry.reason.as_deref(), Some("it was erased: a leaked token"), "{what}");
     assert!(entry.sha256.is_some(), "{what}");
@@ -105,13 +105,13 @@ fn d24_nothing_of_an_erased_message_is_left_and_the_others_are_as_they_were() {
         for format in FORMATS {
             for leak in leaks(format) {
                 let what = format!("{} {format:?} {}", preset.name, leak.0);
-                let mut desk = desk(preset.name);
-                let index = leaked(&mut desk, format, &leak);
-                let before = history(&desk);
-                assert!(!hits(&desk, SECRET).is_empty(), "{what}");
-                erase(&mut desk, index);
-                check(&mut desk, format, index, &before, &what);
-                let mut again = Harness::over(Rc::clone(&desk.memory), "b", options(preset.name));
+                let mut harness = harness(preset.name);
+                let index = leaked(&mut harness, format, &leak);
+                let before = history(&harness);
+                assert!(!hits(&harness, SECRET).is_empty(), "{what}");
+                erase(&mut harness, index);
+                check(&mut harness, format, index, &before, &what);
+                let mut again = Harness::over(Rc::clone(&harness.memory), "b", options(preset.name));
                 check(&mut again, format, index, &before, &format!("{what}, opened again"));
                 // No way back leads to it.
                 let found = again.host.run(again.session.search(SECRET.into(), 10)).unwrap();
@@ -138,15 +138,15 @@ fn d24_wherever_it_is_stopped_the_message_is_whole_or_erased_after_reopening() {
     for how in [How::CrashBefore, How::CrashAfter, How::Lost, How::Fail(Code::StoreUnavailable)] {
         let mut ends = [0, 0];
         for nth in 1.. {
-            let mut desk = desk("balanced");
-            let index = leaked(&mut desk, format, &leaks(format)[4]);
-            let before = history(&desk);
+            let mut harness = harness("balanced");
+            let index = leaked(&mut harness, format, &leaks(format)[4]);
+            let before = history(&harness);
             let commits = |effect: &Effect| matches!(effect, Effect::Commit(_));
-            let ran = desk.host.seen.commits.len();
-            desk.host.fault(nth, commits, how);
-            let ended = desk.host.try_run(desk.session.erase(index, "a leaked token".into()));
-            let is_over = matches!(ended, Some(Ok(()))) && desk.host.seen.commits.len() - ran < nth;
-            let mut again = Harness::over(Rc::clone(&desk.memory), "b", options("balanced"));
+            let ran = harness.host.seen.commits.len();
+            harness.host.fault(nth, commits, how);
+            let ended = harness.host.try_run(harness.session.erase(index, "a leaked token".into()));
+            let is_over = matches!(ended, Some(Ok(()))) && harness.host.seen.commits.len() - ran < nth;
+            let mut again = Harness::over(Rc::clone(&harness.memory), "b", options("balanced"));
             let what = format!("{how:?} {nth}");
             if hits(&again, SECRET).is_empty() {
                 check(&mut again, format, index, &before, &what);
@@ -171,31 +171,31 @@ fn d24_wherever_it_is_stopped_the_message_is_whole_or_erased_after_reopening() {
 #[test]
 fn d24_another_tab_goes_on_with_what_is_left() {
     let format = Format::OpenaiChat;
-    let mut desk = desk("balanced");
-    let index = leaked(&mut desk, format, &leaks(format)[0]);
-    let mut other = Harness::over(Rc::clone(&desk.memory), "b", options("balanced"));
-    let mut third = Harness::over(Rc::clone(&desk.memory), "c", options("balanced"));
-    let before = history(&desk);
-    erase(&mut desk, index);
+    let mut harness = harness("balanced");
+    let index = leaked(&mut harness, format, &leaks(format)[0]);
+    let mut other = Harness::over(Rc::clone(&harness.memory), "b", options("balanced"));
+    let mut third = Harness::over(Rc::clone(&harness.memory), "c", options("balanced"));
+    let before = history(&harness);
+    erase(&mut harness, index);
     other.append(&[user("From the other tab.")]);
     let mut after = before.clone();
     after.push(user("From the other tab.").to_string());
     check(&mut other, format, index, &after, "the tab that appends");
     check(&mut third, format, index, &after, "the tab that prepares");
-    assert_eq!(desk.sent(), other.sent());
+    assert_eq!(harness.sent(), other.sent());
     third.host.run(third.session.delete()).unwrap();
-    assert_eq!(desk.memory.rows().len(), 0);
+    assert_eq!(harness.memory.rows().len(), 0);
 }
 
 #[test]
 fn d24_an_append_of_another_tab_during_an_erasure_is_kept() {
     let format = Format::OpenaiChat;
-    let mut desk = desk("balanced");
-    let index = leaked(&mut desk, format, &leaks(format)[3]);
-    let mut before = history(&desk);
-    let mut other = Harness::over(Rc::clone(&desk.memory), "b", options("balanced"));
+    let mut harness = harness("balanced");
+    let index = leaked(&mut harness, format, &leaks(format)[3]);
+    let mut before = history(&harness);
+    let mut other = Harness::over(Rc::clone(&harness.memory), "b", options("balanced"));
     let mut commits = 0;
-    desk.host.meanwhile = Box::new(move |effect| {
+    harness.host.meanwhile = Box::new(move |effect| {
         if is_commit(effect) {
             commits += 1;
             if commits == 3 {
@@ -203,47 +203,47 @@ fn d24_an_append_of_another_tab_during_an_erasure_is_kept() {
             }
         }
     });
-    erase(&mut desk, index);
+    erase(&mut harness, index);
     before.push(user("Meanwhile.").to_string());
-    check(&mut desk, format, index, &before, "appended meanwhile");
+    check(&mut harness, format, index, &before, "appended meanwhile");
 }
 
 #[test]
 fn d24_sessions_that_began_from_it_stay_its_children_and_have_their_own_copies() {
-    let mut desk = desk("balanced");
-    desk.append(&[user("One zanzibarkey."), assistant("Two.")]);
-    desk.host.run(desk.session.fork(Some("child".into()))).unwrap();
-    erase(&mut desk, 0);
-    let children = desk.host.run(desk.session.children()).unwrap();
+    let mut harness = harness("balanced");
+    harness.append(&[user("One zanzibarkey."), assistant("Two.")]);
+    harness.host.run(harness.session.fork(Some("child".into()))).unwrap();
+    erase(&mut harness, 0);
+    let children = harness.host.run(harness.session.children()).unwrap();
     assert_eq!(children.iter().map(|child| child.id.as_str()).collect::<Vec<_>>(), ["child"]);
-    assert!(!hits(&desk, SECRET).is_empty(), "a fork has a copy of its own, as `erase` says");
+    assert!(!hits(&harness, SECRET).is_empty(), "a fork has a copy of its own, as `erase` says");
 }
 
 #[test]
 fn d24_a_history_that_still_has_it_is_recognized() {
     let format = Format::OpenaiChat;
-    let mut desk = desk("balanced");
-    let index = leaked(&mut desk, format, &leaks(format)[0]);
-    let before = desk.stored().messages.iter().map(|body| Rc::from(&**body)).collect::<Vec<Rc<str>>>();
-    erase(&mut desk, index);
+    let mut harness = harness("balanced");
+    let index = leaked(&mut harness, format, &leaks(format)[0]);
+    let before = harness.stored().messages.iter().map(|body| Rc::from(&**body)).collect::<Vec<Rc<str>>>();
+    erase(&mut harness, index);
     let all = [before, vec![assistant("Yes.")]].concat();
-    let synced = desk.host.run(desk.session.sync(0, all)).unwrap();
+    let synced = harness.host.run(harness.session.sync(0, all)).unwrap();
     assert_eq!((synced.appended, synced.diverged), (1, None));
 }
 
 #[test]
 fn d24_what_cannot_be_erased_says_so_and_twice_is_once() {
-    let mut desk = desk("balanced");
-    desk.append(&[user("One zanzibarkey."), assistant("Two.")]);
-    let error = desk.host.run(desk.session.erase(2, String::new())).unwrap_err();
+    let mut harness = harness("balanced");
+    harness.append(&[user("One zanzibarkey."), assistant("Two.")]);
+    let error = harness.host.run(harness.session.erase(2, String::new())).unwrap_err();
     assert_eq!((error.code, error.index), (Code::InvalidOption, Some(2)));
-    desk.host.run(desk.session.pin(0)).unwrap();
-    erase(&mut desk, 0);
-    let rows = desk.memory.rows();
-    erase(&mut desk, 0);
-    assert_eq!(desk.memory.rows(), rows);
-    assert_eq!(hits(&desk, SECRET), [""; 0]);
-    let told = desk.host.seen.progress.iter().any(|told| told.stage == Stage::Erase);
+    harness.host.run(harness.session.pin(0)).unwrap();
+    erase(&mut harness, 0);
+    let rows = harness.memory.rows();
+    erase(&mut harness, 0);
+    assert_eq!(harness.memory.rows(), rows);
+    assert_eq!(hits(&harness, SECRET), [""; 0]);
+    let told = harness.host.seen.progress.iter().any(|told| told.stage == Stage::Erase);
     assert!(told, "nobody was told how far it is");
 }
 
@@ -251,24 +251,24 @@ fn d24_what_cannot_be_erased_says_so_and_twice_is_once() {
 fn f39_d24_an_erasure_tells_how_far_it_is_and_can_be_stopped_while_it_reads_and_while_it_writes() {
     // More than one page of the log, which holds 1,000 rows.
     let whole = || {
-        let mut desk = desk("balanced");
-        desk.append(&[user("One zanzibarkey.")]);
-        desk.append(&vec![assistant("Two."); 1_200]);
-        desk
+        let mut harness = harness("balanced");
+        harness.append(&[user("One zanzibarkey.")]);
+        harness.append(&vec![assistant("Two."); 1_200]);
+        harness
     };
-    let mut desk = whole();
-    erase(&mut desk, 0);
-    let told: Vec<_> = desk.host.seen.progress.iter().filter(|told| told.stage == Stage::Erase).collect();
+    let mut harness = whole();
+    erase(&mut harness, 0);
+    let told: Vec<_> = harness.host.seen.progress.iter().filter(|told| told.stage == Stage::Erase).collect();
     let told: Vec<_> = told.iter().map(|told| (told.done, told.total)).collect();
     // All rows are read for what only the message says, and then once more to be written.
     assert_eq!(told, [(1_000, 2_402), (1_201, 2_402), (2_201, 2_402), (2_402, 2_402)]);
     for nth in 1..=told.len() {
-        let mut desk = whole();
-        let before = history(&desk);
+        let mut harness = whole();
+        let before = history(&harness);
         let paused = |effect: &Effect| matches!(effect, Effect::Pause(_));
-        desk.host.fault(nth, paused, How::Fail(Code::Aborted));
-        let error = desk.host.run(desk.session.erase(0, "a leaked token".into())).unwrap_err();
-        assert_eq!((error.code, history(&desk)), (Code::Aborted, before), "{nth}");
+        harness.host.fault(nth, paused, How::Fail(Code::Aborted));
+        let error = harness.host.run(harness.session.erase(0, "a leaked token".into())).unwrap_err();
+        assert_eq!((error.code, history(&harness)), (Code::Aborted, before), "{nth}");
     }
 }
 
@@ -281,14 +281,14 @@ fn d24_an_erasure_is_no_loss_to_the_watermark_wherever_it_stops() {
     };
     for how in [None, Some(How::CrashBefore), Some(How::CrashAfter)] {
         for nth in 1..12 {
-            let mut desk = Harness::new(over());
-            desk.append(&[user("One zanzibarkey."), assistant("Two."), user("Three.")]);
+            let mut harness = Harness::new(over());
+            harness.append(&[user("One zanzibarkey."), assistant("Two."), user("Three.")]);
             if let Some(how) = how {
-                desk.host.fault(nth, is_commit, how);
+                harness.host.fault(nth, is_commit, how);
             }
-            desk.host.try_run(desk.session.erase(0, "a leaked token".into()));
-            let marks = Rc::clone(&desk.host.marks);
-            let mut again = context_compactor_store_tests::Host::new(Rc::clone(&desk.memory) as _, "b");
+            harness.host.try_run(harness.session.erase(0, "a leaked token".into()));
+            let marks = Rc::clone(&harness.host.marks);
+            let mut again = context_compactor_store_tests::Host::new(Rc::clone(&harness.memory) as _, "b");
             again.marks = marks;
             let open =
                 || context_compactor_core::session::Session::open(settings(over()), Some("s".into()), 10_000);
@@ -314,16 +314,17 @@ fn d24_an_erased_message_of_any_format_leaves_a_history_that_its_provider_takes(
             }
             let what = format!("{format:?} {seed}");
             let over = json!({ "format": format.as_str(), "preset": "layered", "contextWindow": 1_000_000 });
-            let mut desk = Harness::new(over);
-            desk.append(&history.iter().map(|message| Rc::from(message.to_string())).collect::<Vec<Body>>());
-            let before = self::history(&desk);
+            let mut harness = Harness::new(over);
+            harness
+                .append(&history.iter().map(|message| Rc::from(message.to_string())).collect::<Vec<Body>>());
+            let before = self::history(&harness);
             let index = rng.usize(..before.len());
-            erase(&mut desk, index);
-            let now = self::history(&desk);
+            erase(&mut harness, index);
+            let now = self::history(&harness);
             for (at, (now, before)) in now.iter().zip(&before).enumerate() {
                 assert!(at == index || now == before, "{what}: message {at}");
             }
-            assert!(desk.host.run(desk.session.verify()).unwrap().ok, "{what}");
+            assert!(harness.host.run(harness.session.verify()).unwrap().ok, "{what}");
             let left: Vec<Value> = now.iter().map(|body| serde_json::from_str(body).unwrap()).collect();
             let broken = problems(format, &left);
             if !broken.is_empty() {

@@ -33,18 +33,18 @@ fn f2_a_failing_summariser_is_no_success_in_any_preset_unless_the_app_chose_a_fa
                 if let Some(fallback) = fallback {
                     options["summarize"]["fallback"] = json!(fallback);
                 }
-                let mut desk = Harness::new(options);
-                desk.append(&talk(12, 60));
+                let mut harness = Harness::new(options);
+                harness.append(&talk(12, 60));
                 if !summarises {
-                    desk.append(&exchange(Format::OpenaiChat, "c", &long("result", 1_000)));
+                    harness.append(&exchange(Format::OpenaiChat, "c", &long("result", 1_000)));
                 }
-                desk.host.summarise = Box::new(move |_, _| fail());
-                let before = desk.context();
-                let result = desk.compact();
+                harness.host.summarise = Box::new(move |_, _| fail());
+                let before = harness.context();
+                let result = harness.compact();
                 assert_eq!(result.llm_calls, if again { 3 } else { 1 }, "{told}");
                 assert!(result.fits, "{told}");
-                let warned = |desk: &Harness| {
-                    let warnings = desk.host.seen.notices.iter();
+                let warned = |harness: &Harness| {
+                    let warnings = harness.host.seen.notices.iter();
                     warnings
                         .filter(|notice| matches!(notice, Notice::Warning { code: of, .. } if *of == code))
                         .count()
@@ -52,12 +52,12 @@ fn f2_a_failing_summariser_is_no_success_in_any_preset_unless_the_app_chose_a_fa
                 if summarises && fallback == Some("extractive") {
                     assert!(result.success && result.error.is_none() && result.summary.is_some(), "{told}");
                     assert_eq!(result.fell_back.as_ref().unwrap().code, code, "{told}");
-                    assert_eq!(warned(&desk), 1, "{told}: {:?}", desk.host.seen.notices);
+                    assert_eq!(warned(&harness), 1, "{told}: {:?}", harness.host.seen.notices);
                 } else {
                     assert!(!result.success && result.fell_back.is_none(), "{told}: {result:?}");
                     assert_eq!(result.error.as_ref().unwrap().code, code, "{told}");
-                    assert_eq!((desk.context(), result.freed_tokens), (before, 0), "{told}");
-                    assert_eq!(warned(&desk), 0, "{told}");
+                    assert_eq!((harness.context(), result.freed_tokens), (before, 0), "{told}");
+                    assert_eq!(warned(&harness), 0, "{told}");
                 }
             }
         }
@@ -67,10 +67,10 @@ fn f2_a_failing_summariser_is_no_success_in_any_preset_unless_the_app_chose_a_fa
 #[test]
 fn f2_without_a_summariser_the_built_in_one_writes_every_summary() {
     for preset in PRESETS.iter().filter(|preset| preset.name != "react") {
-        let mut desk = Harness::new(json!({ "preset": preset.name, "summarize": { "call": null } }));
-        desk.append(&talk(12, 60));
-        let result = desk.compact();
+        let mut harness = Harness::new(json!({ "preset": preset.name, "summarize": { "call": null } }));
+        harness.append(&talk(12, 60));
+        let result = harness.compact();
         assert!(result.success && result.summary.is_some() && result.fell_back.is_none(), "{}", preset.name);
-        assert_eq!((result.llm_calls, desk.host.seen.notices.len()), (0, 1), "{}", preset.name);
+        assert_eq!((result.llm_calls, harness.host.seen.notices.len()), (0, 1), "{}", preset.name);
     }
 }

@@ -96,17 +96,17 @@ fn s5_9_every_tier_has_its_threshold() {
 #[test]
 fn s1_8_the_documents_structure_of_a_compressed_history() {
     let format = FORMATS[0];
-    let mut desk = Harness::new(eager());
-    desk.host.summarise =
+    let mut harness = Harness::new(eager());
+    harness.host.summarise =
         Box::new(|_, _| summary("## Technical Context\nRust, 解析器, tested on every push."));
-    desk.append(&talk(3, 60));
+    harness.append(&talk(3, 60));
     let mut last = calls(format, &[("call_1", "src/lib.rs")]);
     last.extend(results(format, &[("call_1", "file content here...")]));
     last.extend([assistant("文件内容如下..."), user("请修改第 10 行"), assistant("好的，我来修改")]);
-    desk.append(&last);
-    let result = desk.compact();
+    harness.append(&last);
+    let result = harness.compact();
     assert_eq!((result.success, result.preserved_count), (true, 5));
-    let context = desk.context();
+    let context = harness.context();
     let head = json!({ "role": "user", "content": format!("[Compressed History]\n\n## Technical Context\nRust, 解析器, tested on every push.{RECORD}") });
     assert_eq!(context[0], head);
     let last: Vec<Value> = last.iter().map(|message| serde_json::from_str(message).unwrap()).collect();
@@ -121,7 +121,7 @@ fn react_turn(thought: &str, result: &str) -> Body {
 /// prompt and instructions.
 fn trajectory(large: usize, total: usize) -> Harness {
     let fill = |first: usize| {
-        let mut desk = Harness::new(json!({
+        let mut harness = Harness::new(json!({
             "preset": "react", "format": "react", "contextWindow": 200_000, "summarize": { "attempts": 1 },
             "presetOptions": { "strategies": false, "modelContextLimit": 200_000 },
         }));
@@ -129,8 +129,8 @@ fn trajectory(large: usize, total: usize) -> Harness {
             let result = "r".repeat(if nth < large { 8_000 } else { 5_000 });
             react_turn(&"t".repeat(if nth == 0 { first } else { 10 }), &result)
         };
-        desk.append(&(0..15).map(turn).collect::<Vec<_>>());
-        desk
+        harness.append(&(0..15).map(turn).collect::<Vec<_>>());
+        harness
     };
     let rest = fill(10).session.stats().unwrap().total_size - 10;
     fill(total - rest)
@@ -138,59 +138,59 @@ fn trajectory(large: usize, total: usize) -> Harness {
 
 #[test]
 fn s2_4_s2_10_the_documents_global_compression() {
-    let mut desk = trajectory(8, 165_000);
+    let mut harness = trajectory(8, 165_000);
     // Turn 5 becomes 3,500 characters; with the others 30,000 go.
     let mut lengths = [4_357, 4_357, 4_357, 4_357, 3_500, 4_357, 4_357, 4_358].into_iter();
-    desk.host.summarise = Box::new(move |_, _| summary(&"s".repeat(lengths.next().unwrap())));
-    let before = desk.session.stats().unwrap();
+    harness.host.summarise = Box::new(move |_, _| summary(&"s".repeat(lengths.next().unwrap())));
+    let before = harness.session.stats().unwrap();
     assert_eq!((before.total_size, before.needs_compression), (165_000, true));
-    desk.prepare();
+    harness.prepare();
     let lines: Vec<(LogLevel, &str)> =
-        desk.host.seen.logs.iter().map(|(level, line)| (*level, line.as_str())).collect();
+        harness.host.seen.logs.iter().map(|(level, line)| (*level, line.as_str())).collect();
     let warning = "Context size 165000 exceeds threshold 160000, triggering global compression...";
     assert_eq!(lines.first(), Some(&(LogLevel::Warn, warning)));
     assert!(lines.contains(&(LogLevel::Info, "Turn 5: Compressed result 8000 → 3500 chars")), "{lines:?}");
     let complete =
         "Global compression complete: 8 results compressed, total size 165000 → 135000 chars (81.8%)";
     assert_eq!(lines.last(), Some(&(LogLevel::Info, complete)));
-    let after = desk.session.stats().unwrap();
+    let after = harness.session.stats().unwrap();
     assert_eq!((after.total_size, after.usage_percent, after.needs_compression), (135_000, 67.5, false));
 }
 
 #[test]
 fn s2_10_a_result_whose_call_failed_is_none_that_was_compressed() {
-    let mut desk = trajectory(8, 165_000);
+    let mut harness = trajectory(8, 165_000);
     let mut calls = 0;
-    desk.host.summarise = Box::new(move |_, _| {
+    harness.host.summarise = Box::new(move |_, _| {
         calls += 1;
         if calls == 3 { thrown("down", None) } else { summary(&"s".repeat(4_000)) }
     });
-    desk.prepare();
-    let (_, complete) = desk.host.seen.logs.last().unwrap();
+    harness.prepare();
+    let (_, complete) = harness.host.seen.logs.last().unwrap();
     assert!(complete.starts_with("Global compression complete: 7 results compressed, "), "{complete}");
-    let told = desk.host.seen.logs.iter().filter(|(_, line)| line.starts_with("Turn ")).count();
+    let told = harness.host.seen.logs.iter().filter(|(_, line)| line.starts_with("Turn ")).count();
     assert_eq!(told, 7, "and no line tells of it");
 }
 
 #[test]
 fn s2_4_fifteen_turns_with_ten_large_results_are_ten_calls() {
-    let mut desk = trajectory(10, 165_000);
-    desk.host.summarise = Box::new(|_, _| summary(&"s".repeat(800)));
-    desk.prepare();
-    assert_eq!(desk.host.seen.purposes, [Purpose::Result; 10]);
-    assert_eq!(desk.session.stats().unwrap().turns_count, 15, "no turn is ever removed");
+    let mut harness = trajectory(10, 165_000);
+    harness.host.summarise = Box::new(|_, _| summary(&"s".repeat(800)));
+    harness.prepare();
+    assert_eq!(harness.host.seen.purposes, [Purpose::Result; 10]);
+    assert_eq!(harness.session.stats().unwrap().turns_count, 15, "no turn is ever removed");
 }
 
 #[test]
 fn s2_10_the_documents_streaming_compression() {
-    let mut desk = trajectory(0, 100_000);
-    desk.append(&[react_turn("I look.", &"x".repeat(125_000))]);
+    let mut harness = trajectory(0, 100_000);
+    harness.append(&[react_turn("I look.", &"x".repeat(125_000))]);
     // With the headers of its parts and what stands between them, 35,000.
     let mut lengths = [11_654, 11_654, 11_655].into_iter();
-    desk.host.summarise = Box::new(move |_, _| summary(&"s".repeat(lengths.next().unwrap())));
-    desk.prepare();
+    harness.host.summarise = Box::new(move |_, _| summary(&"s".repeat(lengths.next().unwrap())));
+    harness.prepare();
     let lines: Vec<(LogLevel, &str)> =
-        desk.host.seen.logs.iter().map(|(level, line)| (*level, line.as_str())).collect();
+        harness.host.seen.logs.iter().map(|(level, line)| (*level, line.as_str())).collect();
     let expected = [
         (LogLevel::Info, "Tool result too large (125000 chars), applying streaming compression..."),
         (LogLevel::Info, "Breaking result into 3 chunks for summarization"),

@@ -38,18 +38,18 @@ struct Left {
     reason: Option<String>,
 }
 
-fn run(host: &mut Host, session: &Session, trigger: Trigger) -> Option<Left> {
+/// `planned` is what the plan says of why.
+fn run(host: &mut Host, session: &Session, trigger: Trigger, planned: String) -> Option<Left> {
     if trigger == Trigger::Manual {
         let result = host.run(session.compact(None)).unwrap().result;
         let changed = !result.applied_edits.is_empty();
         let reason = result.reason.or(result.error.map(|error| error.to_string()));
         return Some(Left { tokens: result.current_tokens, changed, reason });
     }
-    let planned = host.run(session.plan()).unwrap();
     match host.run(session.prepare(trigger, Vec::new())) {
         Ok(prepared) => {
             let changed = !prepared.edits.is_empty();
-            Some(Left { tokens: prepared.usage.used_tokens, changed, reason: Some(planned.reason) })
+            Some(Left { tokens: prepared.usage.used_tokens, changed, reason: Some(planned) })
         }
         Err(error) => {
             assert_eq!(error.code, Code::ContextOverflow, "{error}");
@@ -86,7 +86,7 @@ fn every_set(preset: &str, over: &Value, answer: &'static str) -> usize {
                 let told = format!("{preset} {over} {rungs:?} {trigger:?} {again}");
                 let plan = host.run(session.plan()).unwrap();
                 assert!(!plan.reason.is_empty(), "{told}");
-                let Some(left) = run(&mut host, &session, trigger) else { break };
+                let Some(left) = run(&mut host, &session, trigger, plan.reason) else { break };
                 assert!(plan.floor <= left.tokens, "{told}: {} below {}", left.tokens, plan.floor);
                 assert!(
                     left.changed || left.reason.is_some_and(|reason| !reason.is_empty()),

@@ -32,13 +32,13 @@ fn f9_calls_in_fields_of_no_format_are_refused_by_name() {
         let error = detected(&history).unwrap_err();
         assert_eq!((error.code, error.index), (Code::UnknownFormat, Some(1)));
         assert!(error.message.contains("`toolCalls`"), "{error}");
-        let mut desk = Harness::new(json!({}));
-        let told = desk.host.run(desk.session.append(history.clone())).unwrap_err();
+        let mut harness = Harness::new(json!({}));
+        let told = harness.host.run(harness.session.append(history.clone())).unwrap_err();
         assert_eq!(told, error);
         // One by one: the message that has them is refused, at its place in the call.
-        let mut desk = Harness::new(json!({}));
-        desk.append(&history[..1]);
-        let told = desk.host.run(desk.session.append(history[1..2].to_vec())).unwrap_err();
+        let mut harness = Harness::new(json!({}));
+        harness.append(&history[..1]);
+        let told = harness.host.run(harness.session.append(history[1..2].to_vec())).unwrap_err();
         assert_eq!((told.code, told.index), (Code::UnknownFormat, Some(0)));
         let result = detected(&history[2..]).unwrap_err();
         assert_eq!((result.code, result.index), (Code::UnknownFormat, Some(0)));
@@ -75,8 +75,8 @@ fn f9_a_session_reads_what_detection_says() {
             for line in recording.lines().take(most) {
                 let Ok(history) = recorded::record(&line) else { continue };
                 let Ok(format) = detected(&history.bodies) else { continue };
-                let mut desk = Harness::new(json!({ "contextWindow": 1_000_000 }));
-                let appended = desk.host.run(desk.session.append(history.bodies)).unwrap();
+                let mut harness = Harness::new(json!({ "contextWindow": 1_000_000 }));
+                let appended = harness.host.run(harness.session.append(history.bodies)).unwrap();
                 assert_eq!(appended.format, format, "{}", history.id);
                 counted += 1;
             }

@@ -14,54 +14,54 @@ use context_compactor_store_tests::{How, MemoryStore};
 use serde_json::{Value, json};
 use std::rc::Rc;
 
-/// A desk on the fork of a desk's session.
-fn fork(desk: &mut Harness, id: &str) -> Result<(Harness, Forked), Error> {
-    let (session, forked) = desk.host.run(desk.session.fork(Some(id.into())))?;
-    let mut child = Harness::over(Rc::clone(&desk.memory), &format!("host of {id}"), json!({}));
+/// A harness on the fork of a harness's session.
+fn fork(harness: &mut Harness, id: &str) -> Result<(Harness, Forked), Error> {
+    let (session, forked) = harness.host.run(harness.session.fork(Some(id.into())))?;
+    let mut child = Harness::over(Rc::clone(&harness.memory), &format!("host of {id}"), json!({}));
     child.session = session;
     Ok((child, forked))
 }
 
 /// The session called `id`, opened anew.
 fn open(memory: &Rc<MemoryStore>, id: &str, over: Value) -> Result<Harness, Error> {
-    let mut desk = Harness::over(Rc::clone(memory), &format!("another host of {id}"), json!({}));
-    desk.session = desk.host.run(Session::open(settings(over), Some(id.into()), 10_000))?.0;
-    Ok(desk)
+    let mut harness = Harness::over(Rc::clone(memory), &format!("another host of {id}"), json!({}));
+    harness.session = harness.host.run(Session::open(settings(over), Some(id.into()), 10_000))?.0;
+    Ok(harness)
 }
 
 /// What the store holds of the session called `id`, checked.
-fn stored(desk: &Harness, id: &str) -> audit::Audit {
-    audit::audit(id, &desk.memory.rows()).unwrap()
+fn stored(harness: &Harness, id: &str) -> audit::Audit {
+    audit::audit(id, &harness.memory.rows()).unwrap()
 }
 
-fn list(desk: &mut Harness) -> Vec<SessionInfo> {
-    let mut found = desk.host.run(Session::list()).unwrap();
+fn list(harness: &mut Harness) -> Vec<SessionInfo> {
+    let mut found = harness.host.run(Session::list()).unwrap();
     found.sort_by(|a, b| a.id.cmp(&b.id));
     found
 }
 
-fn references(desk: &Harness) -> Vec<String> {
-    desk.session.explain().unwrap().into_iter().filter_map(|entry| entry.reference).collect()
+fn references(harness: &Harness) -> Vec<String> {
+    harness.session.explain().unwrap().into_iter().filter_map(|entry| entry.reference).collect()
 }
 
 /// A session with offloads in front of a summary and behind it, and a pinned message that the summary quotes.
 fn worked(format: Format) -> Harness {
     let offload = json!({ "offloadThreshold": 600, "compactCooldownSteps": 1_000, "scanRatio": 1 });
-    let mut desk = Harness::new(json!({ "presetOptions": offload, "pins": { "match": true } }));
-    desk.host.pinned = Box::new(|index| index == 1);
-    desk.append(&[Rc::from(json!({ "role": "user", "content": "begin" }).to_string())]);
+    let mut harness = Harness::new(json!({ "presetOptions": offload, "pins": { "match": true } }));
+    harness.host.pinned = Box::new(|index| index == 1);
+    harness.append(&[Rc::from(json!({ "role": "user", "content": "begin" }).to_string())]);
     for nth in 0..4 {
-        desk.append(&turn(format, nth, 120));
+        harness.append(&turn(format, nth, 120));
     }
-    desk.prepare();
-    assert!(desk.compact().success);
+    harness.prepare();
+    assert!(harness.compact().success);
     for nth in 4..8 {
-        desk.append(&turn(format, nth, 120));
+        harness.append(&turn(format, nth, 120));
     }
-    desk.prepare();
-    let fates: Vec<Fate> = desk.session.explain().unwrap().iter().map(|entry| entry.fate).collect();
+    harness.prepare();
+    let fates: Vec<Fate> = harness.session.explain().unwrap().iter().map(|entry| entry.fate).collect();
     assert!(fates.contains(&Fate::Summarised) && fates.contains(&Fate::Offloaded), "{fates:?}");
-    desk
+    harness
 }
 
 #[test]
@@ -309,10 +309,10 @@ fn s3_10_a_fork_is_there_whole_or_not_at_all() {
 
 /// A session over a store that takes few operations at once.
 fn small_batches() -> Harness {
-    let mut desk = Harness::new(json!({}));
-    desk.session = desk.host.run(Session::open(settings(json!({})), Some("s".into()), 12)).unwrap().0;
-    desk.append(&talk(20, 5));
-    desk
+    let mut harness = Harness::new(json!({}));
+    harness.session = harness.host.run(Session::open(settings(json!({})), Some("s".into()), 12)).unwrap().0;
+    harness.append(&talk(20, 5));
+    harness
 }
 
 #[test]
@@ -419,16 +419,16 @@ fn s3_10_inherited_checkpoints_age_and_merge_in_the_child_as_in_the_parent() {
         "preset": "checkpoint", "contextWindow": 32_000, "maxOutputTokens": 0, "summarize": { "detail": 3 },
     });
     let mut parent = Harness::new(over);
-    let another = |desk: &mut Harness, nth: usize| {
+    let another = |harness: &mut Harness, nth: usize| {
         for ask in 0..6 {
-            desk.append(&[user(&format!("ask {ask}")), assistant(&long("answer", 200))]);
+            harness.append(&[user(&format!("ask {ask}")), assistant(&long("answer", 200))]);
         }
-        desk.host.summarise = Box::new(move |request, _| {
+        harness.host.summarise = Box::new(move |request, _| {
             let times = if request.system.starts_with("You keep") { 2 } else { 6 };
             let told = "the tools answered and the parser was read again. ".repeat(times);
             summary(&format!("part {nth}: {told}"))
         });
-        let result = desk.compact();
+        let result = harness.compact();
         assert!(result.success, "{result:?}");
     };
     for nth in 0..6 {
@@ -436,8 +436,8 @@ fn s3_10_inherited_checkpoints_age_and_merge_in_the_child_as_in_the_parent() {
     }
     let (mut child, _) = fork(&mut parent, "child").unwrap();
     assert_eq!(child.sent(), parent.sent());
-    let known = |desk: &Harness| {
-        let records = desk.session.checkpoints().unwrap();
+    let known = |harness: &Harness| {
+        let records = harness.session.checkpoints().unwrap();
         records.into_iter().map(|record| (record.id, record.number, record.level)).collect::<Vec<_>>()
     };
     assert_eq!((known(&child), known(&child).len()), (known(&parent), 6));
@@ -445,8 +445,8 @@ fn s3_10_inherited_checkpoints_age_and_merge_in_the_child_as_in_the_parent() {
     for nth in 6..20 {
         another(&mut parent, nth);
         another(&mut child, nth);
-        let levels = |desk: &Harness| {
-            let records = desk.session.checkpoints().unwrap();
+        let levels = |harness: &Harness| {
+            let records = harness.session.checkpoints().unwrap();
             records.into_iter().map(|record| (record.number, record.level)).collect::<Vec<_>>()
         };
         assert_eq!(levels(&child), levels(&parent), "{nth}");

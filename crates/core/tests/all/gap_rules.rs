@@ -15,13 +15,13 @@ use context_compactor_store_tests::{Host, How, MemoryStore};
 use serde_json::{Value, json};
 use std::rc::Rc;
 
-fn keys(desk: &Harness, table: &str) -> Vec<Key> {
-    let rows = desk.memory.rows().into_iter().map(|(key, _)| key);
+fn keys(harness: &Harness, table: &str) -> Vec<Key> {
+    let rows = harness.memory.rows().into_iter().map(|(key, _)| key);
     rows.filter(|key| key.to_string().starts_with(table)).collect()
 }
 
-fn spoil(desk: &Harness, key: &Key) {
-    desk.memory.damage(key, Some(b"?".to_vec()));
+fn spoil(harness: &Harness, key: &Key) {
+    harness.memory.damage(key, Some(b"?".to_vec()));
 }
 
 /// Rows that the app was told are lost: position, index, how many.
@@ -35,22 +35,22 @@ fn told(host: &Host) -> Vec<(Option<u64>, Option<usize>, Option<u64>)> {
 
 #[test]
 fn f39_the_history_says_which_messages_cannot_be_read() {
-    let mut desk = Harness::new(json!({}));
-    desk.append(&talk(4, 40));
-    let log = keys(&desk, "log/");
+    let mut harness = Harness::new(json!({}));
+    harness.append(&talk(4, 40));
+    let log = keys(&harness, "log/");
     for seq in [2, 3, 5, 7] {
-        spoil(&desk, &log[seq]);
+        spoil(&harness, &log[seq]);
     }
-    let page = desk.host.run(desk.session.history(None)).unwrap();
+    let page = harness.host.run(harness.session.history(None)).unwrap();
     let places: Vec<(u64, usize)> = page.messages.iter().map(|said| (said.seq, said.index)).collect();
     assert_eq!(places, [(0, 0), (1, 1), (4, 4), (6, 6)]);
     let gap = |gap: &Gap| (gap.seq, gap.count, gap.index, gap.messages);
     let gaps: Vec<_> = page.gaps.iter().map(gap).collect();
     assert_eq!((gaps, page.next), (vec![(2, 2, 2, 2), (5, 1, 5, 1), (7, 1, 7, 1)], None));
-    assert!(told(&desk.host).is_empty(), "the page says it");
-    desk.host.run(desk.session.markdown(None)).unwrap();
+    assert!(told(&harness.host).is_empty(), "the page says it");
+    harness.host.run(harness.session.markdown(None)).unwrap();
     let lost = |at: u64, count| (Some(at), Some(at as usize), Some(count));
-    assert_eq!(told(&desk.host), [lost(2, 2), lost(5, 1), lost(7, 1)]);
+    assert_eq!(told(&harness.host), [lost(2, 2), lost(5, 1), lost(7, 1)]);
 }
 
 /// The lines of an archive that tell of a gap: position, rows, index, messages, and whether they have a view.
@@ -70,18 +70,18 @@ fn options() -> Value {
 
 #[test]
 fn f39_s3_9_an_archive_with_gaps_restores_the_context_with_every_view_and_offload() {
-    let (mut desk, _) = worked(options());
-    desk.host.run(desk.session.reject_pin(20)).unwrap();
-    let whole = archive(&mut desk.host, &desk.session);
-    let context = desk.session.explain().unwrap();
+    let (mut harness, _) = worked(options());
+    harness.host.run(harness.session.reject_pin(20)).unwrap();
+    let whole = archive(&mut harness.host, &harness.session);
+    let context = harness.session.explain().unwrap();
     let log: Vec<Value> = lines(&whole).into_iter().filter(|line| line["seq"].is_u64()).collect();
-    let rows = keys(&desk, "log/");
+    let rows = keys(&harness, "log/");
     // A row that tells of a view, with the message before it.
     let view = log.iter().position(|line| line["kind"] == "view").unwrap();
     let index = log[view]["index"].as_u64().unwrap();
-    spoil(&desk, &rows[view - 1]);
-    spoil(&desk, &rows[view]);
-    let text = archive(&mut desk.host, &desk.session);
+    spoil(&harness, &rows[view - 1]);
+    spoil(&harness, &rows[view]);
+    let text = archive(&mut harness.host, &harness.session);
     let at = view as u64;
     assert_eq!(gap_lines(&text), [(at - 1, 1, index - 1, 1, false), (at, 1, index, 0, true)]);
     let (again, report) = import(&text, Restore::Context, options()).unwrap();
@@ -93,7 +93,7 @@ fn f39_s3_9_an_archive_with_gaps_restores_the_context_with_every_view_and_offloa
     assert_eq!(fates(again.session.explain().unwrap()), fates(context), "each message is what it was");
     // The messages alone come back without the one that is lost, and what was rejected moves with its message.
     let (mut again, _) = import(&text, Restore::Transcript, options()).unwrap();
-    let (mut said, left) = (history(&mut desk), history(&mut again));
+    let (mut said, left) = (history(&mut harness), history(&mut again));
     assert_eq!((said.len(), left.len()), (31, 31));
     said.truncate(31);
     assert_eq!(said, left);
@@ -119,9 +119,9 @@ fn f39_s3_9_an_archive_with_gaps_restores_the_context_with_every_view_and_offloa
 
 #[test]
 fn f39_s3_9_a_view_or_an_offload_that_is_lost_is_told_in_the_archive_and_does_not_keep_it_from_being_read() {
-    let (mut desk, _) = worked(options());
-    let whole = archive(&mut desk.host, &desk.session);
-    let reference = desk.session.explain().unwrap().into_iter().find_map(|entry| {
+    let (mut harness, _) = worked(options());
+    let whole = archive(&mut harness.host, &harness.session);
+    let reference = harness.session.explain().unwrap().into_iter().find_map(|entry| {
         entry.reference.filter(|_| entry.fate == Fate::Summarised).map(|reference| (entry.index, reference))
     });
     let (index, reference) = reference.unwrap();
@@ -131,12 +131,12 @@ fn f39_s3_9_a_view_or_an_offload_that_is_lost_is_told_in_the_archive_and_does_no
             .as_u64()
             .unwrap();
     // The first view, the result that the reference is of, and its message.
-    spoil(&desk, &keys(&desk, "views/")[0]);
-    for key in keys(&desk, "blobs/").into_iter().filter(|key| key.to_string().contains(&reference)) {
-        desk.memory.damage(&key, None);
+    spoil(&harness, &keys(&harness, "views/")[0]);
+    for key in keys(&harness, "blobs/").into_iter().filter(|key| key.to_string().contains(&reference)) {
+        harness.memory.damage(&key, None);
     }
-    spoil(&desk, &keys(&desk, "log/")[seq as usize]);
-    let text = archive(&mut desk.host, &desk.session);
+    spoil(&harness, &keys(&harness, "log/")[seq as usize]);
+    let text = archive(&mut harness.host, &harness.session);
     let gaps: Vec<Value> = lines(&text).into_iter().filter(|line| line["kind"] == "gap").collect();
     assert!(gaps.iter().any(|line| line["ref"] == json!(reference)), "{gaps:?}");
     let viewless = |line: &Value| line["kind"] == "view" && !line["view"].is_object();
@@ -148,24 +148,24 @@ fn f39_s3_9_a_view_or_an_offload_that_is_lost_is_told_in_the_archive_and_does_no
 
 #[test]
 fn f39_s5_2_a_snapshot_that_cannot_be_read_is_left_out_with_a_warning_and_the_others_stay() {
-    let mut desk = Harness::new(json!({}));
+    let mut harness = Harness::new(json!({}));
     let mut ids = Vec::new();
     for nth in 0..3 {
-        desk.append(&[user(&format!("ask {nth}"))]);
-        ids.push(take(&mut desk));
+        harness.append(&[user(&format!("ask {nth}"))]);
+        ids.push(take(&mut harness));
     }
-    spoil(&desk, &keys(&desk, "log/")[3]);
-    let listed: Vec<String> = list(&mut desk).into_iter().map(|one| one.id).collect();
+    spoil(&harness, &keys(&harness, "log/")[3]);
+    let listed: Vec<String> = list(&mut harness).into_iter().map(|one| one.id).collect();
     assert_eq!(listed, [ids[0].as_str(), ids[2].as_str()]);
-    let (level, line) = desk.host.seen.logs.last().unwrap();
+    let (level, line) = harness.host.seen.logs.last().unwrap();
     assert_eq!(*level, LogLevel::Warn);
     assert!(line.starts_with(&format!("Snapshot {} cannot be restored any more: ", ids[1])), "{line}");
 }
 
 #[test]
 fn f39_s3_9_messages_of_an_archive_that_ends_early_come_back_and_the_end_is_told_as_missing() {
-    let (mut desk, _) = worked(options());
-    let text = archive(&mut desk.host, &desk.session);
+    let (mut harness, _) = worked(options());
+    let text = archive(&mut harness.host, &harness.session);
     let is_log = |line: &&str| {
         let line: Value = serde_json::from_str(line).unwrap();
         line["seq"].is_u64() || line["kind"] == "session"
@@ -219,15 +219,15 @@ fn f39_d24_a_session_that_was_erased_from_and_is_being_deleted_is_gone_for_every
         let (session, _) = host.run(opening).unwrap();
         Harness { memory: Rc::clone(&memory), host, session }
     };
-    let mut desk = open("a");
+    let mut harness = open("a");
     for nth in 0..12 {
-        desk.append(&[user(&format!("ask {nth}"))]);
+        harness.append(&[user(&format!("ask {nth}"))]);
     }
     let mut other = open("b");
-    desk.host.run(desk.session.erase(0, "a key".into())).unwrap();
-    desk.host.fault(1, is_commit, How::CrashAfter);
-    assert!(desk.host.try_run(desk.session.delete()).is_none());
-    assert!(!desk.memory.rows().is_empty(), "its rows are still there");
+    harness.host.run(harness.session.erase(0, "a key".into())).unwrap();
+    harness.host.fault(1, is_commit, How::CrashAfter);
+    assert!(harness.host.try_run(harness.session.delete()).is_none());
+    assert!(!harness.memory.rows().is_empty(), "its rows are still there");
     let error = other.host.run(other.session.append(vec![user("more")])).unwrap_err();
     assert_eq!((error.code, error.message.as_str()), (Code::Closed, "the session was deleted elsewhere"));
 }

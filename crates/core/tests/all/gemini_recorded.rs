@@ -12,7 +12,7 @@ use std::path::PathBuf;
 fn lines(name: &str) -> Option<Vec<String>> {
     let root = std::env::var_os("CC_DATA")
         .map(PathBuf::from)
-        .unwrap_or_else(|| PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data"));
+        .unwrap_or_else(|| PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../../../shared/data"));
     let path = root.join(name);
     let Ok(file) = std::fs::File::open(&path) else {
         println!("skipped: no transcripts at {} (set CC_DATA)", path.display());

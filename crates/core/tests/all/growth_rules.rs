@@ -94,28 +94,28 @@ fn what_was_added_and_what_the_host_has_are_the_context() {
     let mut kept = 0;
     for (format, seed) in FORMATS.into_iter().flat_map(|format| (0..40).map(move |seed| (format, seed))) {
         let mut rng = Rng::with_seed(seed);
-        let mut desk = Harness::new(json!({ "format": format, "contextWindow": 4_000 }));
+        let mut harness = Harness::new(json!({ "format": format, "contextWindow": 4_000 }));
         let (mut items, mut since) = (Vec::new(), 0);
         for nth in 0..30 {
             match rng.u8(..12) {
-                0 => drop(desk.compact()),
+                0 => drop(harness.compact()),
                 1 => {
-                    let messages = desk.session.branch().unwrap().messages;
+                    let messages = harness.session.branch().unwrap().messages;
                     // An index inside an exchange is refused.
-                    let _ = desk.host.run(desk.session.rewind(rng.usize(..=messages)));
+                    let _ = harness.host.run(harness.session.rewind(rng.usize(..=messages)));
                 }
                 // A call that waits for its result is not sent.
-                2 => desk.append(&turn(format, nth, 40)[..2]),
-                3 => drop(desk.host.run(desk.session.prepare(Trigger::Auto, Vec::new()))),
-                _ => desk.append(&turn(format, nth, rng.usize(10..200))),
+                2 => harness.append(&turn(format, nth, 40)[..2]),
+                3 => drop(harness.host.run(harness.session.prepare(Trigger::Auto, Vec::new()))),
+                _ => harness.append(&turn(format, nth, rng.usize(10..200))),
             }
-            let since_then = desk.session.prepare_since(Trigger::Auto, Vec::new(), since);
-            let Ok(prepared) = desk.host.run(since_then) else { continue };
+            let since_then = harness.session.prepare_since(Trigger::Auto, Vec::new(), since);
+            let Ok(prepared) = harness.host.run(since_then) else { continue };
             kept += prepared.kept;
             since = take(&mut items, prepared);
-            let whole = desk.prepare();
+            let whole = harness.prepare();
             assert_eq!(items, whole.items);
-            assert_valid(format, &bodies(&desk.session, &whole));
+            assert_valid(format, &bodies(&harness.session, &whole));
             if rng.bool() {
                 since = take(&mut items, whole);
             }

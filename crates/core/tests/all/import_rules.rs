@@ -50,8 +50,8 @@ fn answer(id: &str) -> Value {
     said(json!([{ "type": "tool_result", "tool_use_id": id, "content": format!("text of {id}") }]))
 }
 
-fn parsed(desk: &mut Harness) -> Vec<Value> {
-    history(desk).iter().map(|body| serde_json::from_str(body).unwrap()).collect()
+fn parsed(harness: &mut Harness) -> Vec<Value> {
+    history(harness).iter().map(|body| serde_json::from_str(body).unwrap()).collect()
 }
 
 #[test]
@@ -72,9 +72,9 @@ fn s3_9_a_transcript_of_claude_code_is_what_its_model_was_sent() {
         block("m2", json!({ "type": "text", "text": "Done \u{1f600}." })),
         json!({ "type": "summary", "summary": "title", "leafUuid": "x" }),
     ]);
-    let (mut desk, report) = import(&text, Restore::Context, json!({})).unwrap();
+    let (mut harness, report) = import(&text, Restore::Context, json!({})).unwrap();
     assert_eq!(
-        parsed(&mut desk),
+        parsed(&mut harness),
         [
             json!({ "role": "user", "content": "Fix the parser." }),
             json!({ "role": "assistant", "content": [
@@ -91,9 +91,9 @@ fn s3_9_a_transcript_of_claude_code_is_what_its_model_was_sent() {
     assert_eq!((report.kind, report.lines, report.messages), (TranscriptKind::ClaudeCode, 14, 5));
     let skipped = ["api_error", "file-history-snapshot", "sidechain", "summary", "system"];
     assert_eq!(report.skipped.keys().collect::<Vec<_>>(), skipped);
-    assert_valid(Format::Anthropic, &desk.sent());
-    assert_eq!(desk.session.metadata().unwrap().start_time, 1_767_323_041_500, "when it was said");
-    assert!(desk.stored().messages.len() == 5 && desk.session.metadata().unwrap().total_tokens > 0);
+    assert_valid(Format::Anthropic, &harness.sent());
+    assert_eq!(harness.session.metadata().unwrap().start_time, 1_767_323_041_500, "when it was said");
+    assert!(harness.stored().messages.len() == 5 && harness.session.metadata().unwrap().total_tokens > 0);
 }
 
 #[test]
@@ -112,27 +112,27 @@ fn s3_9_claude_codes_own_compaction_is_a_checkpoint_and_a_branch_that_was_left_i
     lines.push(again);
     lines.push(block("m3", json!({ "type": "text", "text": "third" })));
     let text = claude(&lines);
-    let (mut desk, report) = import(&text, Restore::Context, json!({})).unwrap();
+    let (mut harness, report) = import(&text, Restore::Context, json!({})).unwrap();
     assert_eq!(report.skipped["abandoned"], 2);
     let texts =
         |messages: &[Value]| messages.iter().map(|m| m["content"].to_string()).collect::<Vec<String>>();
     let all = [r#""one""#, r#"[{"text":"first","type":"text"}]"#];
     let behind = [r#""two, otherwise""#, r#"[{"text":"third","type":"text"}]"#];
-    assert_eq!(texts(&parsed(&mut desk)), [all, behind].concat());
+    assert_eq!(texts(&parsed(&mut harness)), [all, behind].concat());
     let summary = [r#""This session is continued: one was asked.""#];
-    assert_eq!(texts(&desk.context()), [&summary[..], &behind].concat());
-    let record = &desk.session.checkpoints().unwrap()[0];
+    assert_eq!(texts(&harness.context()), [&summary[..], &behind].concat());
+    let record = &harness.session.checkpoints().unwrap()[0];
     assert_eq!((record.message_range, record.number), ((0, 2), 0));
-    assert_eq!(desk.session.metadata().unwrap().compression_count, 1);
+    assert_eq!(harness.session.metadata().unwrap().compression_count, 1);
     // It is compacted further as any other session, and exported.
-    desk.append(&(0..3).flat_map(|nth| turn(Format::Anthropic, nth, 300)).collect::<Vec<_>>());
-    let done = desk.compact();
+    harness.append(&(0..3).flat_map(|nth| turn(Format::Anthropic, nth, 300)).collect::<Vec<_>>());
+    let done = harness.compact();
     assert!(done.success, "{done:?}");
-    desk.stored();
-    let text_again = archive(&mut desk.host, &desk.session);
+    harness.stored();
+    let text_again = archive(&mut harness.host, &harness.session);
     assert_eq!(
         import(&text_again, Restore::Context, json!({})).unwrap().0.stored().context,
-        desk.stored().context
+        harness.stored().context
     );
     let (mut whole, report) = import(&text, Restore::Transcript, json!({})).unwrap();
     assert_eq!(texts(&whole.context()), [all, behind].concat());
@@ -160,9 +160,9 @@ fn f39_s3_9_a_line_of_a_branch_that_was_left_takes_nothing_from_the_one_that_goe
         says("fourth"),
         from("u3", "where were we?"),
     ];
-    let (mut desk, report) = import(&claude(&lines), Restore::Context, json!({})).unwrap();
+    let (mut harness, report) = import(&claude(&lines), Restore::Context, json!({})).unwrap();
     assert_eq!(report.skipped["abandoned"], 2, "what the user went back from, once");
-    let texts: Vec<String> = parsed(&mut desk)
+    let texts: Vec<String> = parsed(&mut harness)
         .iter()
         .map(|message| match &message["content"][0]["text"] {
             Value::String(text) => text.clone(),
@@ -194,29 +194,32 @@ fn s3_9_a_transcript_of_codex_is_its_items() {
     lines.insert(4, json!({ "type": "event_msg", "payload": { "type": "token_count" } }));
     lines.push(item(json!({ "type": "ghost_snapshot", "ghost_commit": {} })));
     let text = |lines: &[Value]| lines.iter().map(|line| format!("{line}\n")).collect::<String>();
-    let (mut desk, report) = import(&text(&lines), Restore::Context, json!({})).unwrap();
-    assert_eq!(parsed(&mut desk), items);
+    let (mut harness, report) = import(&text(&lines), Restore::Context, json!({})).unwrap();
+    assert_eq!(parsed(&mut harness), items);
     let skipped = [("event_msg", 1), ("ghost_snapshot", 1), ("session_meta", 1), ("turn_context", 1)];
     assert_eq!(
         report.skipped.iter().map(|(what, count)| (what.as_str(), *count)).collect::<Vec<_>>(),
         skipped
     );
-    assert_eq!((report.kind, report.messages, desk.stored().messages.len()), (TranscriptKind::Codex, 5, 5));
-    assert_valid(Format::OpenaiResponses, &desk.sent());
+    assert_eq!(
+        (report.kind, report.messages, harness.stored().messages.len()),
+        (TranscriptKind::Codex, 5, 5)
+    );
+    assert_valid(Format::OpenaiResponses, &harness.sent());
     // Its own compaction.
     lines.push(json!({ "timestamp": "2026-01-02T03:05:05.000Z", "type": "compacted", "payload": { "message": "Files were listed." } }));
     lines.push(item(message("user", "Go on.")));
-    let (desk, _) = import(&text(&lines), Restore::Context, json!({})).unwrap();
-    assert_eq!(desk.context().len(), 2);
-    assert!(desk.context()[0].to_string().contains("Files were listed."));
+    let (harness, _) = import(&text(&lines), Restore::Context, json!({})).unwrap();
+    assert_eq!(harness.context().len(), 2);
+    assert!(harness.context()[0].to_string().contains("Files were listed."));
     // The first release wrote items without envelopes.
     let old = [
         json!({ "id": "x", "timestamp": "2025-05-01T00:00:00Z", "instructions": "" }),
         json!({ "record_type": "state" }),
     ];
     let old: Vec<Value> = old.into_iter().chain(items.iter().cloned()).collect();
-    let (mut desk, report) = import(&text(&old), Restore::Context, json!({})).unwrap();
-    assert_eq!((parsed(&mut desk), report.skipped["state"]), (items.to_vec(), 1));
+    let (mut harness, report) = import(&text(&old), Restore::Context, json!({})).unwrap();
+    assert_eq!((parsed(&mut harness), report.skipped["state"]), (items.to_vec(), 1));
     let broken = format!(
         "{}{}\n",
         text(&lines),
@@ -243,13 +246,13 @@ fn s3_9_what_the_app_pins_of_an_imported_session_is_never_summarised() {
     let over = json!({ "pins": { "match": true } });
     let (session, ..) =
         import_in(&mut host, &claude(&lines), Some("s"), Restore::Context, 1 << 16, over).unwrap();
-    let mut desk = Harness { memory, host, session };
-    let result = desk.compact();
+    let mut harness = Harness { memory, host, session };
+    let result = harness.compact();
     assert!(result.success, "{:?}", result.error);
-    let fates = desk.session.explain().unwrap();
+    let fates = harness.session.explain().unwrap();
     let quoted: Vec<usize> = fates.iter().filter(|entry| entry.quoted).map(|entry| entry.index).collect();
     assert_eq!(quoted, [2]);
-    assert!(desk.context()[0].to_string().contains("question 1"), "word for word");
+    assert!(harness.context()[0].to_string().contains("question 1"), "word for word");
 }
 
 #[test]
@@ -257,8 +260,8 @@ fn s3_9_what_json_of_others_may_hold_is_kept_as_the_codec_keeps_it() {
     let text =
         claude(&[said(json!([{ "type": "text", "text": "HALF", "extra": { "$cc": "bytes", "v": "" } }]))]);
     let text = text.replace("HALF", r"a\ud83d\ude00\ud800b\\ud800");
-    let (mut desk, _) = import(&text, Restore::Context, json!({})).unwrap();
-    let found = parsed(&mut desk);
+    let (mut harness, _) = import(&text, Restore::Context, json!({})).unwrap();
+    let found = parsed(&mut harness);
     let block = &found[0]["content"][0];
     assert_eq!(block["text"], "a\u{1f600}\u{fffd}b\\ud800");
     assert_eq!(block["extra"], json!({ "$cc": "object", "v": { "$cc": "bytes", "v": "" } }));
@@ -279,36 +282,37 @@ fn s3_9_recorded_transcripts_come_back_as_they_were() {
                 _ => written.push(json!({ "type": message["role"], "message": message })),
             }
         }
-        let (mut desk, _) =
+        let (mut harness, _) =
             import(&claude(&written), Restore::Context, json!({ "contextWindow": 2_000_000 })).unwrap();
-        assert_eq!(parsed(&mut desk), messages, "{}", recorded.id);
-        desk.stored();
-        round_trip(&mut desk);
+        assert_eq!(parsed(&mut harness), messages, "{}", recorded.id);
+        harness.stored();
+        round_trip(&mut harness);
     }
     for line in recorded::lines("responses/codex").iter().take(6) {
         let recorded = recorded::record(line).unwrap();
         let envelope = |body: &Body| format!("{{\"type\":\"response_item\",\"payload\":{body}}}\n");
         let text: String = recorded.bodies.iter().map(envelope).collect();
-        let (mut desk, _) = import(&text, Restore::Context, json!({ "contextWindow": 2_000_000 })).unwrap();
+        let (mut harness, _) =
+            import(&text, Restore::Context, json!({ "contextWindow": 2_000_000 })).unwrap();
         assert_eq!(
-            history(&mut desk),
+            history(&mut harness),
             recorded.bodies.iter().map(|body| body.to_string()).collect::<Vec<_>>()
         );
-        round_trip(&mut desk);
+        round_trip(&mut harness);
     }
 }
 
 /// The archive of a session with a compaction restores the session; its Markdown has a heading for each message.
-fn round_trip(desk: &mut Harness) {
-    let format = desk.session.tools(None).unwrap().format;
-    desk.append(&results(format, &[]));
-    desk.compact();
-    let text = archive(&mut desk.host, &desk.session);
+fn round_trip(harness: &mut Harness) {
+    let format = harness.session.tools(None).unwrap().format;
+    harness.append(&results(format, &[]));
+    harness.compact();
+    let text = archive(&mut harness.host, &harness.session);
     let (mut again, _) = import(&text, Restore::Context, json!({ "contextWindow": 2_000_000 })).unwrap();
-    assert_eq!(again.stored().context, desk.stored().context);
-    assert_eq!(history(&mut again), history(desk));
-    let headings = markdown(desk).lines().filter(|line| line.starts_with("## ")).count();
-    assert_eq!(headings, desk.session.metadata().unwrap().total_messages);
+    assert_eq!(again.stored().context, harness.stored().context);
+    assert_eq!(history(&mut again), history(harness));
+    let headings = markdown(harness).lines().filter(|line| line.starts_with("## ")).count();
+    assert_eq!(headings, harness.session.metadata().unwrap().total_messages);
 }
 
 #[test]
@@ -332,13 +336,13 @@ fn f33_lines_that_are_messages_are_a_session() {
         (&blocks[..], Format::Anthropic),
         (&items[..], Format::OpenaiResponses),
     ] {
-        let (mut desk, report) = import(&lines(messages), Restore::Context, json!({})).unwrap();
-        assert_eq!(parsed(&mut desk), messages);
-        assert_eq!(desk.session.tools(None).unwrap().format, format);
+        let (mut harness, report) = import(&lines(messages), Restore::Context, json!({})).unwrap();
+        assert_eq!(parsed(&mut harness), messages);
+        assert_eq!(harness.session.tools(None).unwrap().format, format);
         assert_eq!((report.kind, report.messages), (TranscriptKind::Messages, messages.len()));
     }
-    let (desk, _) = import(&lines(&chat), Restore::Context, json!({ "format": "anthropic" })).unwrap();
-    assert_eq!(desk.session.tools(None).unwrap().format, Format::Anthropic);
+    let (harness, _) = import(&lines(&chat), Restore::Context, json!({ "format": "anthropic" })).unwrap();
+    assert_eq!(harness.session.tools(None).unwrap().format, Format::Anthropic);
     let torn = format!("{}not a message\n", lines(&chat));
     let error = import(&torn, Restore::Context, json!({})).err().unwrap();
     assert_eq!((error.code, error.field.as_deref()), (Code::InvalidMessage, Some("line 3")));

@@ -19,14 +19,14 @@ use std::rc::Rc;
 /// A session with results to move, messages to summarise and a snapshot to go back to, in a store of `most` operations.
 fn worked(most: usize) -> Harness {
     let options = json!({ "compactAt": { "tokens": 300 }, "advanced": { "watermark": true } });
-    let mut desk = Harness::new(options.clone());
+    let mut harness = Harness::new(options.clone());
     let opened = Session::open(settings(options), Some("s".into()), most);
-    desk.session = desk.host.run(opened).unwrap().0;
-    desk.append(&turn(Format::Anthropic, 0, 200));
-    desk.append(&talk(8, 20));
-    desk.host.run(desk.session.snapshot(SnapshotPurpose::Rollback)).unwrap();
-    desk.append(&talk(2, 20));
-    desk
+    harness.session = harness.host.run(opened).unwrap().0;
+    harness.append(&turn(Format::Anthropic, 0, 200));
+    harness.append(&talk(8, 20));
+    harness.host.run(harness.session.snapshot(SnapshotPurpose::Rollback)).unwrap();
+    harness.append(&talk(2, 20));
+    harness
 }
 
 /// What the store says about session `s`: messages, context, number of the view, log rows and snapshots.
@@ -37,8 +37,8 @@ fn said(memory: &MemoryStore) -> (Vec<String>, Vec<String>, u64, u64, usize) {
 }
 
 /// Rows of the log that the watermark of the only session knows.
-fn marked(desk: &Harness) -> u64 {
-    let marks = desk.host.marks.borrow();
+fn marked(harness: &Harness) -> u64 {
+    let marks = harness.host.marks.borrow();
     let mark = marks.values().next().expect("a watermark");
     mark.split('.').nth(1).unwrap().parse().unwrap()
 }
@@ -46,26 +46,29 @@ fn marked(desk: &Harness) -> u64 {
 type Work = fn(&mut Harness) -> Result<()>;
 
 const WORK: [(&str, Work); 9] = [
-    ("append", |desk| desk.host.run(desk.session.append(talk(3, 20))).map(drop)),
-    ("sync", |desk| {
-        let mut history: Vec<_> = desk.stored().messages.iter().map(|body| body.as_str().into()).collect();
+    ("append", |harness| harness.host.run(harness.session.append(talk(3, 20))).map(drop)),
+    ("sync", |harness| {
+        let mut history: Vec<_> = harness.stored().messages.iter().map(|body| body.as_str().into()).collect();
         history.push(user("and this"));
-        desk.host.run(desk.session.sync(0, history)).map(|synced| assert_eq!(synced.appended, 1))
+        harness.host.run(harness.session.sync(0, history)).map(|synced| assert_eq!(synced.appended, 1))
     }),
-    ("compact", |desk| desk.host.run(desk.session.compact(None)).map(|done| assert!(done.result.success))),
-    ("offload", |desk| {
-        desk.host
-            .run(desk.session.prepare(context_compactor_core::policy::Trigger::Auto, Vec::new()))
+    ("compact", |harness| {
+        harness.host.run(harness.session.compact(None)).map(|done| assert!(done.result.success))
+    }),
+    ("offload", |harness| {
+        harness
+            .host
+            .run(harness.session.prepare(context_compactor_core::policy::Trigger::Auto, Vec::new()))
             .map(drop)
     }),
-    ("snapshot", |desk| desk.host.run(desk.session.snapshot(SnapshotPurpose::Recovery)).map(drop)),
-    ("restore", |desk| {
-        let id = desk.host.run(desk.session.snapshots())?[0].id.clone();
-        desk.host.run(desk.session.restore(id))
+    ("snapshot", |harness| harness.host.run(harness.session.snapshot(SnapshotPurpose::Recovery)).map(drop)),
+    ("restore", |harness| {
+        let id = harness.host.run(harness.session.snapshots())?[0].id.clone();
+        harness.host.run(harness.session.restore(id))
     }),
-    ("rewind", |desk| desk.host.run(desk.session.rewind(6))),
-    ("remove", |desk| desk.host.run(desk.session.remove_messages(vec![4, 5])).map(drop)),
-    ("pin", |desk| desk.host.run(desk.session.pin(4))),
+    ("rewind", |harness| harness.host.run(harness.session.rewind(6))),
+    ("remove", |harness| harness.host.run(harness.session.remove_messages(vec![4, 5])).map(drop)),
+    ("pin", |harness| harness.host.run(harness.session.pin(4))),
 ];
 
 #[test]
@@ -79,11 +82,11 @@ fn indeterminate_every_change_of_a_session_takes_place_once() {
             assert!(commits > 0, "{name}");
             for at in 1..=commits {
                 for how in [How::Lost, How::Fail(Code::Indeterminate)] {
-                    let mut desk = worked(most);
-                    desk.host.fault(at, is_commit, how);
-                    work(&mut desk)
+                    let mut harness = worked(most);
+                    harness.host.fault(at, is_commit, how);
+                    work(&mut harness)
                         .unwrap_or_else(|error| panic!("{name}, commit {at} of {commits}, {how:?}: {error}"));
-                    let (messages, context, generation, rows, snapshots) = said(&desk.memory);
+                    let (messages, context, generation, rows, snapshots) = said(&harness.memory);
                     let expected = said(&whole.memory);
                     assert_eq!(messages, expected.0, "{name}, commit {at}, {how:?}");
                     assert_eq!(context.len(), expected.1.len(), "{name}, commit {at}, {how:?}");
@@ -92,9 +95,9 @@ fn indeterminate_every_change_of_a_session_takes_place_once() {
                         (expected.2, expected.3, expected.4),
                         "{name} {at}"
                     );
-                    assert_eq!(marked(&desk), rows, "{name}, commit {at}, {how:?}: as far as the log is");
-                    desk.append(&[user("it goes on")]);
-                    desk.stored();
+                    assert_eq!(marked(&harness), rows, "{name}, commit {at}, {how:?}: as far as the log is");
+                    harness.append(&[user("it goes on")]);
+                    harness.stored();
                 }
             }
         }
@@ -104,11 +107,11 @@ fn indeterminate_every_change_of_a_session_takes_place_once() {
 #[test]
 fn indeterminate_the_first_append_takes_its_name_once_and_moves_the_watermark() {
     for how in [How::Lost, How::Fail(Code::Indeterminate)] {
-        let mut desk = Harness::new(json!({ "advanced": { "watermark": true } }));
-        desk.host.fault(1, is_commit, how);
-        desk.append(&talk(2, 5));
-        assert_eq!(desk.stored().messages.len(), 4, "{how:?}");
-        assert_eq!(marked(&desk), 4, "{how:?}");
+        let mut harness = Harness::new(json!({ "advanced": { "watermark": true } }));
+        harness.host.fault(1, is_commit, how);
+        harness.append(&talk(2, 5));
+        assert_eq!(harness.stored().messages.len(), 4, "{how:?}");
+        assert_eq!(marked(&harness), 4, "{how:?}");
     }
 }
 
@@ -159,13 +162,13 @@ fn indeterminate_a_fork_is_there_once_however_many_batches_it_takes() {
     for most in [12, 10_000] {
         for at in 1..=8 {
             for how in [How::Lost, How::Fail(Code::Indeterminate)] {
-                let mut desk = worked(most);
-                let before = desk.memory.rows().len();
-                desk.host.fault(at, is_commit, how);
-                let (child, _) = desk.host.run(desk.session.fork(Some("child".into()))).unwrap();
-                assert!(!audit("child", &desk.memory.rows()).unwrap().messages.is_empty());
-                desk.host.run(child.delete()).unwrap();
-                assert_eq!(desk.memory.rows().len(), before, "{most}, commit {at}, {how:?}");
+                let mut harness = worked(most);
+                let before = harness.memory.rows().len();
+                harness.host.fault(at, is_commit, how);
+                let (child, _) = harness.host.run(harness.session.fork(Some("child".into()))).unwrap();
+                assert!(!audit("child", &harness.memory.rows()).unwrap().messages.is_empty());
+                harness.host.run(child.delete()).unwrap();
+                assert_eq!(harness.memory.rows().len(), before, "{most}, commit {at}, {how:?}");
             }
         }
     }
@@ -176,10 +179,10 @@ fn indeterminate_a_deletion_leaves_nothing_however_many_batches_it_takes() {
     for most in [12, 10_000] {
         for at in 1..=8 {
             for how in [How::Lost, How::Fail(Code::Indeterminate)] {
-                let mut desk = worked(most);
-                desk.host.fault(at, is_commit, how);
-                desk.host.run(desk.session.delete()).unwrap();
-                assert!(desk.memory.rows().is_empty(), "{most}, commit {at}, {how:?}");
+                let mut harness = worked(most);
+                harness.host.fault(at, is_commit, how);
+                harness.host.run(harness.session.delete()).unwrap();
+                assert!(harness.memory.rows().is_empty(), "{most}, commit {at}, {how:?}");
             }
         }
     }
@@ -201,15 +204,15 @@ fn indeterminate_an_import_is_there_once_however_many_batches_it_takes() {
     for most in [12, 10_000] {
         for at in 1..=6 {
             for how in [How::Lost, How::Fail(Code::Indeterminate)] {
-                let mut desk = Harness::new(json!({}));
-                desk.host.fault(at, is_commit, how);
+                let mut harness = Harness::new(json!({}));
+                harness.host.fault(at, is_commit, how);
                 let open = Importer::open(settings(json!({})), Some("copy".into()), Restore::Context, most);
-                let importer = desk.host.run(open).unwrap();
-                desk.host.run(importer.feed(text.clone())).unwrap();
-                desk.host.run(importer.finish()).unwrap();
-                let found = audit("copy", &desk.memory.rows()).unwrap();
+                let importer = harness.host.run(open).unwrap();
+                harness.host.run(importer.feed(text.clone())).unwrap();
+                harness.host.run(importer.finish()).unwrap();
+                let found = audit("copy", &harness.memory.rows()).unwrap();
                 assert_eq!(found.messages, source.stored().messages, "{most}, commit {at}, {how:?}");
-                assert_eq!(Rc::strong_count(&desk.memory), 2);
+                assert_eq!(Rc::strong_count(&harness.memory), 2);
             }
         }
     }

@@ -52,7 +52,7 @@ fn arguments(format: Format, message: &Value) -> Option<Value> {
 }
 
 /// A session that clears every turn all but the newest result, and its input.
-fn desk(over: Value) -> Harness {
+fn harness(over: Value) -> Harness {
     let mut clear = json!({ "when": "every-turn", "keepRecent": 1, "minTokens": 300, "inputs": true });
     merge(&mut clear, &over);
     Harness::new(
@@ -63,15 +63,15 @@ fn desk(over: Value) -> Harness {
 #[test]
 fn old_inputs_leave_the_context_and_can_be_read_and_explained() {
     for format in [Format::OpenaiChat, Format::Anthropic] {
-        let mut desk = desk(json!({}));
+        let mut harness = harness(json!({}));
         for nth in 0..3 {
-            desk.append(&write(format, nth));
+            harness.append(&write(format, nth));
         }
-        let before = desk.host.run(desk.session.plan()).unwrap();
-        let prepared = desk.prepare();
+        let before = harness.host.run(harness.session.plan()).unwrap();
+        let prepared = harness.prepare();
         assert_eq!(prepared.edits.iter().map(|edit| edit.kind).collect::<Vec<_>>(), ["clear"]);
         assert_eq!(before.edits[0].freed_tokens, prepared.edits[0].freed_tokens, "as the plan said");
-        let sent = bodies(&desk.session, &prepared);
+        let sent = bodies(&harness.session, &prepared);
         assert_valid(format, &sent);
         let found: Vec<Value> = sent.iter().filter_map(|message| arguments(format, message)).collect();
         assert_eq!(found.len(), 3);
@@ -87,43 +87,43 @@ fn old_inputs_leave_the_context_and_can_be_read_and_explained() {
             let mut short = now.clone();
             short["edits"][0]["content"] = source(nth).into();
             assert_eq!(short, input(nth), "all else stands there still");
-            let read: Value = serde_json::from_str(&desk.read(reference)).unwrap();
+            let read: Value = serde_json::from_str(&harness.read(reference)).unwrap();
             assert_eq!(read, input(nth));
-            let ledger = desk.session.explain().unwrap();
+            let ledger = harness.session.explain().unwrap();
             let entry = &ledger[nth * 4 + 1];
             assert_eq!((entry.fate, entry.reference.as_deref()), (Fate::Offloaded, Some(reference)));
         }
-        let told = desk.host.seen.notices.iter().find_map(|notice| match notice {
+        let told = harness.host.seen.notices.iter().find_map(|notice| match notice {
             Notice::Offload { count, freed_tokens } => Some((*count, *freed_tokens)),
             _ => None,
         });
         let freed = prepared.edits[0].freed_tokens;
         assert!(told.is_some_and(|(count, tokens)| count >= 2 && tokens == freed), "{told:?}: it is told");
-        assert!(desk.prepare().edits.is_empty(), "and done once");
-        let verified = desk.host.run(desk.session.verify()).unwrap();
+        assert!(harness.prepare().edits.is_empty(), "and done once");
+        let verified = harness.host.run(harness.session.verify()).unwrap();
         assert!(verified.ok, "{:?}", verified.problems);
         // What was said in it is found, though its message is in the context.
-        let hits = desk.host.run(desk.session.search("v0_41".into(), 3)).unwrap();
+        let hits = harness.host.run(harness.session.search("v0_41".into(), 3)).unwrap();
         assert!(!hits.is_empty());
     }
 }
 
 #[test]
 fn a_fork_and_a_summary_have_the_inputs_again() {
-    let mut desk = desk(json!({}));
+    let mut harness = harness(json!({}));
     for nth in 0..6 {
-        desk.append(&write(Format::OpenaiChat, nth));
+        harness.append(&write(Format::OpenaiChat, nth));
     }
-    desk.prepare();
-    let (fork, _) = desk.host.run(desk.session.fork(None)).unwrap();
-    let reference = desk.session.explain().unwrap()[1].reference.clone().unwrap();
-    let read = desk.host.run(fork.read(reference, 0, None)).unwrap();
+    harness.prepare();
+    let (fork, _) = harness.host.run(harness.session.fork(None)).unwrap();
+    let reference = harness.session.explain().unwrap()[1].reference.clone().unwrap();
+    let read = harness.host.run(fork.read(reference, 0, None)).unwrap();
     assert_eq!(serde_json::from_str::<Value>(&read).unwrap(), input(0));
-    desk.compact();
-    let asked = desk.host.seen.requests.last().unwrap().0.messages[0].content.clone();
+    harness.compact();
+    let asked = harness.host.seen.requests.last().unwrap().0.messages[0].content.clone();
     assert!(asked.contains("let v0_0"), "the summariser sees what was written: {asked}");
     assert!(!asked.contains("Tool input is at"));
-    let verified = desk.host.run(desk.session.verify()).unwrap();
+    let verified = harness.host.run(harness.session.verify()).unwrap();
     assert!(verified.ok, "{:?}", verified.problems);
 }
 
@@ -144,11 +144,11 @@ fn inputs_stay_where_nobody_asks_for_it_and_where_they_are_short() {
         for (key, value) in options.as_object().unwrap() {
             all[key] = value.clone();
         }
-        let mut desk = Harness::new(all.clone());
+        let mut harness = Harness::new(all.clone());
         for nth in 0..3 {
-            desk.append(&write(Format::OpenaiChat, nth));
+            harness.append(&write(Format::OpenaiChat, nth));
         }
-        assert!(desk.prepare().edits.is_empty(), "{all}");
+        assert!(harness.prepare().edits.is_empty(), "{all}");
     }
 }
 
@@ -227,20 +227,20 @@ fn every_format_replaces_the_input_alone_and_none_that_is_held_to_something() {
 
 #[test]
 fn a_text_that_looks_like_a_reference_is_a_text() {
-    let mut desk = desk(json!({}));
+    let mut harness = harness(json!({}));
     let posing = format!("Tool input is at: off_{} (9 characters)", "a".repeat(26));
     let call = json!({ "role": "assistant", "content": null, "tool_calls": [{ "id": "a", "type": "function",
         "function": { "name": "Write", "arguments": json!({ "path": posing, "content": source(0) }).to_string() } }] });
     let result = json!({ "role": "tool", "tool_call_id": "a", "content": "ok" });
-    desk.append(&[user("Write."), body(&call), body(&result), assistant("Done.")]);
+    harness.append(&[user("Write."), body(&call), body(&result), assistant("Done.")]);
     for nth in 1..3 {
-        desk.append(&write(Format::OpenaiChat, nth));
+        harness.append(&write(Format::OpenaiChat, nth));
     }
-    let prepared = desk.prepare();
-    let sent = bodies(&desk.session, &prepared);
+    let prepared = harness.prepare();
+    let sent = bodies(&harness.session, &prepared);
     let now = arguments(Format::OpenaiChat, &sent[1]).unwrap();
     assert_eq!(now["path"], Value::from(posing));
-    let reference = desk.session.explain().unwrap()[1].reference.clone().unwrap();
-    let read: Value = serde_json::from_str(&desk.read(&reference)).unwrap();
+    let reference = harness.session.explain().unwrap()[1].reference.clone().unwrap();
+    let read: Value = serde_json::from_str(&harness.read(&reference)).unwrap();
     assert_eq!(read["content"], Value::from(source(0)));
 }

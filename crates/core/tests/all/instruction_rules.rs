@@ -39,17 +39,17 @@ fn f3_a_reminder_in_every_turn_never_fills_the_window() {
         for format in FORMATS {
             for is_one_kind in [true, false] {
                 let told = format!("{} {format:?} {is_one_kind}", preset.name);
-                let mut desk = Harness::new(json!({
+                let mut harness = Harness::new(json!({
                     "preset": preset.name, "format": format, "contextWindow": 16_000,
                     "summarize": { "call": null },
                 }));
                 for nth in 0..turns() {
                     let kind = if is_one_kind { "Reminder".into() } else { format!("Reminder {nth}") };
-                    desk.append(&reminded(nth, &kind));
-                    let prepared = desk.host.run(desk.session.prepare(Trigger::Auto, Vec::new()));
+                    harness.append(&reminded(nth, &kind));
+                    let prepared = harness.host.run(harness.session.prepare(Trigger::Auto, Vec::new()));
                     prepared.unwrap_or_else(|error| panic!("{told}, turn {nth}: {error}"));
                 }
-                let context = desk.context();
+                let context = harness.context();
                 assert_valid(format, &context);
                 let text = serde_json::to_string(&context).unwrap();
                 let newest = format!("reminder {}", turns() - 1);
@@ -80,28 +80,28 @@ fn quoted(context: &[Value]) -> Vec<String> {
 #[test]
 fn f3_a_newer_one_of_its_kind_replaces_an_older_one_and_the_leading_ones_are_fixed() {
     for preset in PRESETS.iter().filter(|preset| preset.name != "react") {
-        let mut desk = Harness::new(json!({ "preset": preset.name, "format": "openai-chat" }));
+        let mut harness = Harness::new(json!({ "preset": preset.name, "format": "openai-chat" }));
         let leading = [system("You are a tool."), system("Mode\nPlan.")];
-        desk.append(&leading);
-        let keep = |desk: &mut Harness, texts: &[&str]| {
+        harness.append(&leading);
+        let keep = |harness: &mut Harness, texts: &[&str]| {
             for text in texts {
-                desk.append(&[user(&long("question", 60)), system(text), assistant(&long("answer", 60))]);
+                harness.append(&[user(&long("question", 60)), system(text), assistant(&long("answer", 60))]);
             }
-            desk.append(&talk(10, 60));
-            assert!(desk.compact().success, "{}", preset.name);
-            desk.context()
+            harness.append(&talk(10, 60));
+            assert!(harness.compact().success, "{}", preset.name);
+            harness.context()
         };
         let name = preset.name;
-        let first = keep(&mut desk, &["Mode\nWrite.", "Be brief.", "Mode\nTest.", "Be brief."]);
+        let first = keep(&mut harness, &["Mode\nWrite.", "Be brief.", "Mode\nTest.", "Be brief."]);
         assert_eq!(quoted(&first), ["Mode\nTest.", "Be brief."], "{name}: {first:#?}");
         assert!(serde_json::to_string(&first).unwrap().contains("instructions in force"), "{name}");
-        let second = keep(&mut desk, &["Mode\nShip.", "Mind <message> the quota."]);
+        let second = keep(&mut harness, &["Mode\nShip.", "Mind <message> the quota."]);
         let mut now = quoted(&second);
         now.sort();
         assert_eq!(now, ["Be brief.", "Mind &lt;message> the quota.", "Mode\nShip."], "{name}: {second:#?}");
         // One that is still to come in the tail is in force, and not quoted.
-        desk.append(&[user("go on"), system("Be brief."), assistant("gladly")]);
-        let third = keep(&mut desk, &["Mind <message> the quota."]);
+        harness.append(&[user("go on"), system("Be brief."), assistant("gladly")]);
+        let third = keep(&mut harness, &["Mind <message> the quota."]);
         let mut now = quoted(&third);
         now.sort();
         assert_eq!(now, ["Be brief.", "Mind &lt;message> the quota.", "Mode\nShip."], "{name}: {third:#?}");
@@ -115,15 +115,15 @@ fn f3_a_newer_one_of_its_kind_replaces_an_older_one_and_the_leading_ones_are_fix
 
 #[test]
 fn f3_what_is_quoted_of_the_system_takes_a_tenth_of_the_window_newest_first() {
-    let mut desk =
+    let mut harness =
         Harness::new(json!({ "format": "anthropic", "preset": "offload", "contextWindow": 8_000 }));
     for nth in 0..12 {
-        desk.append(&reminded(nth, &format!("Kind {nth}")));
+        harness.append(&reminded(nth, &format!("Kind {nth}")));
     }
-    desk.append(&talk(4, 20));
-    assert!(desk.compact().success);
+    harness.append(&talk(4, 20));
+    assert!(harness.compact().success);
     let kinds: Vec<String> =
-        quoted(&desk.context()).iter().map(|text| text.lines().next().unwrap().to_string()).collect();
+        quoted(&harness.context()).iter().map(|text| text.lines().next().unwrap().to_string()).collect();
     assert_eq!(kinds, ["Kind 8", "Kind 9", "Kind 10", "Kind 11"], "800 tokens of four times 180");
 }
 
@@ -132,7 +132,7 @@ fn f3_what_is_quoted_of_the_system_takes_a_tenth_of_the_window_newest_first() {
 fn f3_recorded_sessions_fit_once_later_instructions_are_ordinary() {
     let root = std::env::var_os("CC_DATA")
         .map(PathBuf::from)
-        .unwrap_or_else(|| PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data"));
+        .unwrap_or_else(|| PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../../../shared/data"));
     let path = root.join("full/responses/codex_entirecontext.jsonl.gz");
     let Ok(file) = std::fs::File::open(&path) else {
         println!("skipped: no transcripts at {} (set CC_DATA)", path.display());

@@ -38,22 +38,22 @@ fn much_later(memory: &Rc<MemoryStore>, name: &str, over: Value) -> Harness {
 
 /// A session whose summary was written and not committed.
 fn torn(over: Value) -> Harness {
-    let mut desk = Harness::new(over);
-    desk.append(&talk(8, 60));
-    desk.host.fault(1, is_change, How::CrashBefore);
-    assert!(desk.host.try_run(desk.session.compact(None)).is_none());
-    assert_eq!((desk.host.seen.requests.len(), jobs(&desk.memory).1.len()), (1, 1));
-    desk
+    let mut harness = Harness::new(over);
+    harness.append(&talk(8, 60));
+    harness.host.fault(1, is_change, How::CrashBefore);
+    assert!(harness.host.try_run(harness.session.compact(None)).is_none());
+    assert_eq!((harness.host.seen.requests.len(), jobs(&harness.memory).1.len()), (1, 1));
+    harness
 }
 
-fn calls(desk: &Harness) -> usize {
-    desk.host.seen.requests.len()
+fn calls(harness: &Harness) -> usize {
+    harness.host.seen.requests.len()
 }
 
 #[test]
 fn r4_a_summary_that_was_written_is_committed_without_another_call() {
-    let mut desk = torn(json!({}));
-    let memory = Rc::clone(&desk.memory);
+    let mut harness = torn(json!({}));
+    let memory = Rc::clone(&harness.memory);
     for later in [false, true] {
         let mut again = match later {
             false => Harness::over(Rc::clone(&memory), "b", json!({})),
@@ -76,8 +76,8 @@ fn r4_a_summary_that_was_written_is_committed_without_another_call() {
     }
     assert_eq!(states(&memory), ["done"]);
     assert!(jobs(&memory).1.is_empty(), "the summary stands in the view now");
-    assert_eq!(desk.stored().generation, 1);
-    assert!(desk.compact().success || desk.stored().generation == 1, "the first tab goes on");
+    assert_eq!(harness.stored().generation, 1);
+    assert!(harness.compact().success || harness.stored().generation == 1, "the first tab goes on");
 }
 
 #[test]
@@ -88,14 +88,14 @@ fn r4_another_question_is_asked() {
         json!({ "keep": { "messages": 9 } }),
     ];
     for over in cases {
-        let desk = torn(json!({}));
-        let mut again = much_later(&desk.memory, "b", over.clone());
+        let harness = torn(json!({}));
+        let mut again = much_later(&harness.memory, "b", over.clone());
         let result = again.compact();
         assert_eq!((result.success, result.llm_calls, calls(&again)), (true, 1, 1), "{over}");
     }
     // What was said since belongs to the summary.
-    let desk = torn(json!({}));
-    let mut again = much_later(&desk.memory, "b", json!({}));
+    let harness = torn(json!({}));
+    let mut again = much_later(&harness.memory, "b", json!({}));
     again.append(&talk(2, 60));
     assert_eq!(again.compact().llm_calls, 1);
     assert!(jobs(&again.memory).1.is_empty(), "both answers went with the commit");
@@ -103,13 +103,13 @@ fn r4_another_question_is_asked() {
 
 #[test]
 fn r4_a_stored_answer_that_is_no_summary_is_asked_for_again() {
-    let desk = torn(json!({}));
-    let rows = desk.memory.rows();
+    let harness = torn(json!({}));
+    let rows = harness.memory.rows();
     let (key, _) =
         rows.iter().find(|(key, _)| key.to_string().starts_with("jobs/") && key.0.len() == 4).unwrap();
     for damage in [&br#"{"v":101,"text":"no"}"#[..], b"not JSON", br#"{"v":900,"text":"of the future"}"#] {
-        desk.memory.damage(key, Some(damage.to_vec()));
-        let mut again = much_later(&desk.memory, "b", json!({}));
+        harness.memory.damage(key, Some(damage.to_vec()));
+        let mut again = much_later(&harness.memory, "b", json!({}));
         again.host.fault(1, is_change, How::CrashBefore);
         assert!(again.host.try_run(again.session.compact(None)).is_none());
         assert_eq!(calls(&again), 1);
@@ -131,16 +131,16 @@ fn react() -> Value {
 #[test]
 fn r4_the_chunks_of_a_result_that_were_answered_are_not_asked_again() {
     for answered in 0..=3 {
-        let mut desk = Harness::new(react());
-        desk.host.summarise = Box::new(shorter);
-        desk.append(&[user("look")]);
-        desk.append(&exchange(Format::Anthropic, "a", &"x".repeat(150_000)));
-        desk.append(&[assistant("I see.")]);
+        let mut harness = Harness::new(react());
+        harness.host.summarise = Box::new(shorter);
+        harness.append(&[user("look")]);
+        harness.append(&exchange(Format::Anthropic, "a", &"x".repeat(150_000)));
+        harness.append(&[assistant("I see.")]);
         let dies = |effect: &Effect| matches!(effect, Effect::Summarize { .. }) || is_change(effect);
-        desk.host.fault(answered + 1, dies, How::CrashBefore);
-        assert!(desk.host.try_run(desk.session.prepare(Trigger::Auto, Vec::new())).is_none());
-        assert_eq!(jobs(&desk.memory).1.len(), answered);
-        let mut again = much_later(&desk.memory, "b", react());
+        harness.host.fault(answered + 1, dies, How::CrashBefore);
+        assert!(harness.host.try_run(harness.session.prepare(Trigger::Auto, Vec::new())).is_none());
+        assert_eq!(jobs(&harness.memory).1.len(), answered);
+        let mut again = much_later(&harness.memory, "b", react());
         again.host.summarise = Box::new(shorter);
         let prepared = again.prepare();
         assert_eq!(calls(&again), 3 - answered, "{answered} chunks were answered before");
@@ -153,16 +153,16 @@ fn r4_the_chunks_of_a_result_that_were_answered_are_not_asked_again() {
 
 #[test]
 fn f39_t2_results_that_another_tab_compresses_are_waited_for_unless_the_user_asks_for_it() {
-    let mut desk = Harness::new(react());
-    desk.host.summarise = Box::new(shorter);
-    desk.append(&[user("look")]);
-    desk.append(&exchange(Format::Anthropic, "a", &"x".repeat(150_000)));
-    desk.append(&[assistant("I see.")]);
-    let mut other = Harness::over(Rc::clone(&desk.memory), "b", react());
+    let mut harness = Harness::new(react());
+    harness.host.summarise = Box::new(shorter);
+    harness.append(&[user("look")]);
+    harness.append(&exchange(Format::Anthropic, "a", &"x".repeat(150_000)));
+    harness.append(&[assistant("I see.")]);
+    let mut other = Harness::over(Rc::clone(&harness.memory), "b", react());
     other.host.summarise = Box::new(shorter);
-    desk.host.fault(1, |effect| matches!(effect, Effect::Summarize { .. }), How::CrashBefore);
-    assert!(desk.host.try_run(desk.session.prepare(Trigger::Auto, Vec::new())).is_none());
-    assert_eq!(states(&desk.memory), ["prepared"]);
+    harness.host.fault(1, |effect| matches!(effect, Effect::Summarize { .. }), How::CrashBefore);
+    assert!(harness.host.try_run(harness.session.prepare(Trigger::Auto, Vec::new())).is_none());
+    assert_eq!(states(&harness.memory), ["prepared"]);
     let prepared = other.prepare();
     assert_eq!((prepared.edits.len(), calls(&other)), (0, 0), "the prompt fits, and nobody pays twice");
     let told = other.host.seen.logs.iter().any(|(_, line)| line.contains("another tab"));
@@ -177,13 +177,13 @@ fn t2_a_crash_at_every_effect_costs_no_more_than_the_call_under_way() {
     let (mut ended, mut at, mut saved) = (false, 1, 0);
     while !ended {
         for how in [How::CrashBefore, How::CrashAfter] {
-            let mut desk = Harness::new(json!({}));
-            desk.append(&talk(8, 60));
-            desk.host.fault(at, |effect| !matches!(effect, Effect::Now | Effect::NewId), how);
-            ended = desk.host.try_run(desk.session.compact(None)).is_some();
-            let kept = jobs(&desk.memory).1.len();
-            let generation = desk.stored().generation;
-            let mut again = much_later(&desk.memory, "b", json!({}));
+            let mut harness = Harness::new(json!({}));
+            harness.append(&talk(8, 60));
+            harness.host.fault(at, |effect| !matches!(effect, Effect::Now | Effect::NewId), how);
+            ended = harness.host.try_run(harness.session.compact(None)).is_some();
+            let kept = jobs(&harness.memory).1.len();
+            let generation = harness.stored().generation;
+            let mut again = much_later(&harness.memory, "b", json!({}));
             assert!(again.compact().success || generation == 1);
             if generation == 0 {
                 assert_eq!(calls(&again), 1 - kept, "effect {at}, {how:?}");
@@ -203,12 +203,12 @@ fn t2_nobody_asks_while_another_tab_does_and_nobody_waits_for_one_that_is_frozen
     let cooldown = json!({ "compactCooldownSteps": 0 });
     let options =
         json!({ "compactAt": { "tokens": 200 }, "summarize": { "attempts": 1 }, "presetOptions": cooldown });
-    let mut desk = Harness::new(options.clone());
-    desk.append(&talk(8, 60));
-    let mut other = Harness::over(Rc::clone(&desk.memory), "b", options.clone());
+    let mut harness = Harness::new(options.clone());
+    harness.append(&talk(8, 60));
+    let mut other = Harness::over(Rc::clone(&harness.memory), "b", options.clone());
     let asked = Rc::new(Cell::new(0));
     let seen = Rc::clone(&asked);
-    desk.host.meanwhile = Box::new(move |effect| {
+    harness.host.meanwhile = Box::new(move |effect| {
         if !matches!(effect, Effect::Summarize { .. }) {
             return;
         }
@@ -223,17 +223,17 @@ fn t2_nobody_asks_while_another_tab_does_and_nobody_waits_for_one_that_is_frozen
         assert!(other.prepare().result.unwrap().summary.is_some());
         assert_eq!(calls(&other), 1);
     });
-    let prepared = desk.host.run(desk.session.prepare(Trigger::Auto, Vec::new()));
+    let prepared = harness.host.run(harness.session.prepare(Trigger::Auto, Vec::new()));
     assert_eq!(asked.get(), 1);
     assert_eq!(prepared.unwrap_err().code, Code::Conflict, "it comes second, and changes nothing");
-    assert_eq!(desk.stored().generation, 1);
+    assert_eq!(harness.stored().generation, 1);
 }
 
 #[test]
 fn t2_who_cannot_wait_or_was_told_to_does_not_mind_a_lease() {
     for manual in [true, false] {
-        let desk = torn(json!({ "contextWindow": 4_000 }));
-        let mut again = Harness::over(Rc::clone(&desk.memory), "b", json!({ "contextWindow": 4_000 }));
+        let harness = torn(json!({ "contextWindow": 4_000 }));
+        let mut again = Harness::over(Rc::clone(&harness.memory), "b", json!({ "contextWindow": 4_000 }));
         if manual {
             assert!(again.compact().success);
         } else {
@@ -249,14 +249,17 @@ fn r4_jobs_of_an_earlier_context_are_closed_at_the_next_open_whatever_kills_it()
     let (mut ended, mut at) = (false, 1);
     while !ended {
         for how in [How::CrashBefore, How::CrashAfter, How::Fail(Code::QuotaExceeded)] {
-            let desk = torn(json!({}));
-            let mut other = Harness::over(Rc::clone(&desk.memory), "b", json!({}));
+            let harness = torn(json!({}));
+            let mut other = Harness::over(Rc::clone(&harness.memory), "b", json!({}));
             // Not a compaction: it closes no job.
             other.host.run(other.session.remove_messages(vec![0, 1])).unwrap();
-            assert_eq!((states(&desk.memory), jobs(&desk.memory).1.len()), (vec!["prepared".into()], 1));
-            Harness::over(Rc::clone(&desk.memory), "c", json!({}));
-            assert_eq!(states(&desk.memory), ["prepared"], "its lease is not over");
-            let mut host = Host::new(Rc::clone(&desk.memory) as _, "d");
+            assert_eq!(
+                (states(&harness.memory), jobs(&harness.memory).1.len()),
+                (vec!["prepared".into()], 1)
+            );
+            Harness::over(Rc::clone(&harness.memory), "c", json!({}));
+            assert_eq!(states(&harness.memory), ["prepared"], "its lease is not over");
+            let mut host = Host::new(Rc::clone(&harness.memory) as _, "d");
             host.now += 1_000_000_000;
             host.fault(
                 at,
@@ -265,11 +268,11 @@ fn r4_jobs_of_an_earlier_context_are_closed_at_the_next_open_whatever_kills_it()
             );
             let open = || Session::open(settings(json!({})), Some("s".into()), 10_000);
             let opened = host.try_run(open());
-            ended = opened.is_some() && states(&desk.memory) == ["abandoned"];
-            much_later(&desk.memory, "e", json!({}));
-            assert_eq!(states(&desk.memory), ["abandoned"], "effect {at}, {how:?}");
-            assert!(jobs(&desk.memory).1.is_empty());
-            assert_eq!(desk.stored().messages.len(), 16);
+            ended = opened.is_some() && states(&harness.memory) == ["abandoned"];
+            much_later(&harness.memory, "e", json!({}));
+            assert_eq!(states(&harness.memory), ["abandoned"], "effect {at}, {how:?}");
+            assert!(jobs(&harness.memory).1.is_empty());
+            assert_eq!(harness.stored().messages.len(), 16);
         }
         at += 1;
     }
@@ -279,16 +282,16 @@ fn r4_jobs_of_an_earlier_context_are_closed_at_the_next_open_whatever_kills_it()
 #[test]
 fn f39_r4_a_job_that_cannot_be_closed_is_told_unless_someone_else_was_faster() {
     for (code, told) in [(Code::Conflict, false), (Code::Indeterminate, false), (Code::QuotaExceeded, true)] {
-        let desk = torn(json!({}));
-        let mut other = Harness::over(Rc::clone(&desk.memory), "b", json!({}));
+        let harness = torn(json!({}));
+        let mut other = Harness::over(Rc::clone(&harness.memory), "b", json!({}));
         other.host.run(other.session.remove_messages(vec![0, 1])).unwrap();
-        let mut host = Host::new(Rc::clone(&desk.memory) as _, "c");
+        let mut host = Host::new(Rc::clone(&harness.memory) as _, "c");
         host.now += 1_000_000_000;
         let closes = |effect: &Effect| matches!(effect, Effect::Commit(batch) if has(batch, "jobs/"));
         host.fault(1, closes, How::Fail(code));
         let opened = host.run(Session::open(settings(json!({})), Some("s".into()), 10_000));
         assert_eq!(opened.unwrap().1.messages, 16, "{code:?}: the session is open all the same");
-        assert_eq!(states(&desk.memory), ["prepared"]);
+        assert_eq!(states(&harness.memory), ["prepared"]);
         let warned = host.seen.logs.iter().any(|(level, line)| {
             *level == LogLevel::Warn
                 && line.starts_with("Jobs that were stopped half-way could not be closed")
@@ -305,43 +308,43 @@ fn f39_t2_an_attempt_that_cannot_be_noted_is_made_all_the_same_and_a_lost_race_i
         (Code::Indeterminate, Some(1), true),
         (Code::Aborted, None, false),
     ] {
-        let mut desk = Harness::new(json!({}));
-        desk.append(&talk(8, 60));
+        let mut harness = Harness::new(json!({}));
+        harness.append(&talk(8, 60));
         let begins = |effect: &Effect| matches!(effect, Effect::Commit(batch) if has(batch, "jobs/") && has(batch, "sessions/"));
-        desk.host.fault(1, begins, How::Fail(code));
-        let result = desk.host.run(desk.session.compact(None)).map(|done| done.result);
+        harness.host.fault(1, begins, How::Fail(code));
+        let result = harness.host.run(harness.session.compact(None)).map(|done| done.result);
         let made = result.as_ref().ok().map(|result| result.llm_calls);
         assert_eq!(made, calls, "{code:?}: {result:?}");
         assert_eq!(result.as_ref().is_ok_and(|result| result.success), calls.is_some(), "{code:?}");
-        let told = desk.host.seen.logs.iter().any(|(level, line)| {
+        let told = harness.host.seen.logs.iter().any(|(level, line)| {
             *level == LogLevel::Warn && line.starts_with("The attempt could not be noted in the store: ")
         });
-        assert_eq!(told, code == Code::QuotaExceeded, "{code:?}: {:?}", desk.host.seen.logs);
-        assert_eq!(states(&desk.memory) == ["done"], noted, "{code:?}: {:?}", states(&desk.memory));
+        assert_eq!(told, code == Code::QuotaExceeded, "{code:?}: {:?}", harness.host.seen.logs);
+        assert_eq!(states(&harness.memory) == ["done"], noted, "{code:?}: {:?}", states(&harness.memory));
     }
 }
 
 #[test]
 fn t2_an_answer_that_cannot_be_kept_is_used_all_the_same() {
-    let mut desk = Harness::new(json!({}));
-    desk.append(&talk(8, 60));
+    let mut harness = Harness::new(json!({}));
+    harness.append(&talk(8, 60));
     let keeps = |effect: &Effect| matches!(effect, Effect::Commit(batch) if has(batch, "jobs/") && !has(batch, "sessions/"));
-    desk.host.fault(1, keeps, How::Fail(Code::QuotaExceeded));
-    assert!(desk.compact().success);
-    assert!(jobs(&desk.memory).1.is_empty());
+    harness.host.fault(1, keeps, How::Fail(Code::QuotaExceeded));
+    assert!(harness.compact().success);
+    assert!(jobs(&harness.memory).1.is_empty());
 }
 
 #[test]
 fn a_session_deleted_while_a_model_works_keeps_no_answer() {
-    let mut desk = Harness::new(json!({}));
-    desk.append(&talk(8, 60));
-    let mut other = Harness::over(Rc::clone(&desk.memory), "b", json!({}));
-    desk.host.meanwhile = Box::new(move |effect| {
+    let mut harness = Harness::new(json!({}));
+    harness.append(&talk(8, 60));
+    let mut other = Harness::over(Rc::clone(&harness.memory), "b", json!({}));
+    harness.host.meanwhile = Box::new(move |effect| {
         if matches!(effect, Effect::Summarize { .. }) {
             other.host.run(other.session.delete()).unwrap();
         }
     });
-    let error = desk.host.run(desk.session.compact(None)).unwrap_err();
+    let error = harness.host.run(harness.session.compact(None)).unwrap_err();
     assert_eq!(error.code, Code::Closed);
-    assert!(desk.memory.rows().is_empty(), "nothing is left");
+    assert!(harness.memory.rows().is_empty(), "nothing is left");
 }

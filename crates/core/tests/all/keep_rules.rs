@@ -94,9 +94,9 @@ fn options() -> Value {
     })
 }
 
-fn text_of(desk: &Harness) -> String {
+fn text_of(harness: &Harness) -> String {
     let texts =
-        desk.context().into_iter().filter_map(|message| Some(message["content"].as_str()?.to_owned()));
+        harness.context().into_iter().filter_map(|message| Some(message["content"].as_str()?.to_owned()));
     texts.collect::<Vec<_>>().join("\n")
 }
 
@@ -104,8 +104,8 @@ fn lost(text: &str) -> Vec<&'static str> {
     MUSTS.into_iter().filter(|must| !text.contains(must)).collect()
 }
 
-fn compact(desk: &mut Harness) -> Option<CompactionResult> {
-    let compacted = desk.host.run(desk.session.compact(None));
+fn compact(harness: &mut Harness) -> Option<CompactionResult> {
+    let compacted = harness.host.run(harness.session.compact(None));
     compacted.ok().map(|compacted| compacted.result)
 }
 
@@ -121,41 +121,41 @@ fn dropping() -> Summarise {
 #[test]
 fn s4_3_lesson_lost_constraints_must_keeps_survive_every_summariser_in_every_compaction() {
     for temper in Behavior::ALL.into_iter().map(Some).chain([None]) {
-        let mut desk = Harness::new(options());
+        let mut harness = Harness::new(options());
         match temper {
             Some(temper) => {
-                give(&mut desk.host, temper, 1_000_000);
+                give(&mut harness.host, temper, 1_000_000);
             }
-            None => desk.host.summarise = dropping(),
+            None => harness.host.summarise = dropping(),
         }
-        desk.append(&conversation());
+        harness.append(&conversation());
         let mut compactions = 0;
         for round in 0..4 {
             // An abort is the caller's wish, and changes nothing.
-            let result = (0..6).find_map(|_| compact(&mut desk));
+            let result = (0..6).find_map(|_| compact(&mut harness));
             let summarised = result.is_some_and(|result| result.success && result.summary.is_some());
             compactions += usize::from(summarised);
             if compactions > 0 {
-                let text = text_of(&desk);
+                let text = text_of(&harness);
                 assert_eq!(lost(&text), Vec::<&str>::new(), "{temper:?}, round {round}:\n{text}");
             }
-            desk.append(&(20 * (round + 1)..20 * (round + 1) + 6).flat_map(filler).collect::<Vec<_>>());
+            harness.append(&(20 * (round + 1)..20 * (round + 1) + 6).flat_map(filler).collect::<Vec<_>>());
         }
         // Who aborts the call that asks once more wants no summary at all.
         let least = if temper == Some(Behavior::AfterAbort) { 0..=4 } else { 4..=4 };
         assert!(least.contains(&compactions), "{temper:?}: {compactions}");
-        desk.stored();
+        harness.stored();
     }
 }
 
 #[test]
 fn s4_3_lesson_later_compactions_what_is_kept_is_made_anew_from_the_log_and_not_from_the_summary_before() {
-    let mut desk = Harness::new(options());
-    desk.append(&conversation());
-    desk.compact();
-    desk.append(&(30..36).flat_map(filler).collect::<Vec<_>>());
-    desk.compact();
-    let second = text_of(&desk);
+    let mut harness = Harness::new(options());
+    harness.append(&conversation());
+    harness.compact();
+    harness.append(&(30..36).flat_map(filler).collect::<Vec<_>>());
+    harness.compact();
+    let second = text_of(&harness);
     assert_eq!(lost(&second), Vec::<&str>::new(), "{second}");
     assert_eq!(second.matches("## Files").count(), 1, "{second}");
     // Of what came since, the file that was read last before those messages that stay.
@@ -245,21 +245,21 @@ fn s4_3_lesson_later_compactions_what_was_read_of_the_log_is_not_read_again_and_
 
 /// What a fork sends after each of its first compactions. Its parent's summary quotes nothing, and tells of its files.
 fn of_fork(reopened: bool) -> Vec<Vec<String>> {
-    let mut desk = Harness::new(options());
-    desk.append(&[user(&long("Build the exporter", 4_000))]);
-    desk.append(&conversation().drain(1..11).collect::<Vec<_>>());
-    desk.append(&(0..12).flat_map(filler).collect::<Vec<_>>());
-    assert!(desk.compact().success);
-    desk.session = desk.host.run(desk.session.fork(Some("child".into()))).unwrap().0;
+    let mut harness = Harness::new(options());
+    harness.append(&[user(&long("Build the exporter", 4_000))]);
+    harness.append(&conversation().drain(1..11).collect::<Vec<_>>());
+    harness.append(&(0..12).flat_map(filler).collect::<Vec<_>>());
+    assert!(harness.compact().success);
+    harness.session = harness.host.run(harness.session.fork(Some("child".into()))).unwrap().0;
     let mut sent = Vec::new();
     for nth in [100, 120, 140] {
-        desk.append(&(nth..nth + 6).flat_map(filler).collect::<Vec<_>>());
+        harness.append(&(nth..nth + 6).flat_map(filler).collect::<Vec<_>>());
         if reopened {
             let open = Session::open(settings(options()), Some("child".into()), 10_000);
-            desk.session = desk.host.run(open).unwrap().0;
+            harness.session = harness.host.run(open).unwrap().0;
         }
-        assert!(desk.compact().success);
-        sent.push(texts(&desk.sent()));
+        assert!(harness.compact().success);
+        sent.push(texts(&harness.sent()));
     }
     sent
 }
@@ -283,33 +283,33 @@ fn texts(messages: &[Value]) -> Vec<String> {
 
 #[test]
 fn s5_16_an_answer_that_drops_what_must_be_kept_is_asked_for_once_more_and_then_added_to() {
-    let mut desk = Harness::new(json!({
+    let mut harness = Harness::new(json!({
         "preset": "balanced", "contextWindow": 60_000, "summarize": { "attempts": 3 },
         "keep": { "messages": 2 },
     }));
-    desk.host.summarise =
+    harness.host.summarise =
         Box::new(|_, _| summary("## State\nThe exporter was begun, and more was said about it."));
-    desk.append(&conversation());
-    let result = desk.compact();
+    harness.append(&conversation());
+    let result = harness.compact();
     assert!(result.success, "{result:?}");
     let requests: Vec<String> =
-        desk.host.seen.requests.iter().map(|(request, _)| request.messages[0].content.clone()).collect();
+        harness.host.seen.requests.iter().map(|(request, _)| request.messages[0].content.clone()).collect();
     assert_eq!(requests.len(), 2);
     for must in ["Never touch migrations/", "src/export/writer.rs", "legacy/dump.sql", "exporter_core"] {
         assert!(requests[1].rsplit("not accepted").next().unwrap().contains(must), "{must}");
     }
-    assert_eq!(lost(&text_of(&desk)), Vec::<&str>::new());
+    assert_eq!(lost(&text_of(&harness)), Vec::<&str>::new());
 
     // One that repeats them is taken at once, and nothing of it is said twice.
-    let mut desk = Harness::new(options());
-    desk.host.summarise = Box::new(|_, _| {
+    let mut harness = Harness::new(options());
+    harness.host.summarise = Box::new(|_, _| {
         let lines: String = MUSTS.iter().map(|must| format!("- {must}\n")).collect();
         summary(&format!("## State\nThe exporter was begun.\n{lines}"))
     });
-    desk.append(&conversation());
-    desk.compact();
-    assert_eq!(desk.host.seen.requests.len(), 1);
-    assert_eq!(text_of(&desk).matches("src/export/writer.rs").count(), 1);
+    harness.append(&conversation());
+    harness.compact();
+    assert_eq!(harness.host.seen.requests.len(), 1);
+    assert_eq!(text_of(&harness).matches("src/export/writer.rs").count(), 1);
 }
 
 #[test]
@@ -334,51 +334,51 @@ fn s5_16_what_is_no_summary_of_these_messages_is_refused_and_the_built_in_one_ta
     ] {
         let reasons = Rc::new(RefCell::new(Vec::new()));
         let seen = Rc::clone(&reasons);
-        let mut desk = Harness::new(options());
+        let mut harness = Harness::new(options());
         let answer = what.clone();
-        desk.host.summarise = Box::new(move |request, _| {
+        harness.host.summarise = Box::new(move |request, _| {
             seen.borrow_mut().push(request.messages[0].content.clone());
             summary(&answer)
         });
-        desk.append(&[conversation(), (40..90).flat_map(filler).collect()].concat());
-        let result = desk.compact();
+        harness.append(&[conversation(), (40..90).flat_map(filler).collect()].concat());
+        let result = harness.compact();
         assert!(result.success, "{what}: {result:?}");
         assert_eq!(reasons.borrow().len(), 2, "{what}");
         assert!(reasons.borrow()[1].contains(told), "{what}");
-        let text = text_of(&desk);
+        let text = text_of(&harness);
         assert!(!text.contains(&what) && text.contains("## Files"), "{what}: {text}");
     }
 }
 
 #[test]
 fn s5_16_a_summariser_that_fails_leaves_the_built_in_summary_in_the_language_of_the_conversation() {
-    let mut desk = Harness::new(options());
-    desk.host.summarise = Box::new(|_, _| thrown("503 overloaded", Some(503)));
+    let mut harness = Harness::new(options());
+    harness.host.summarise = Box::new(|_, _| thrown("503 overloaded", Some(503)));
     let turns = (0..40).flat_map(|nth| {
         [
             user(&format!("请检查第 {nth} 个模块 src/模块/m{nth}.rs 的错误处理，并告诉我结果如何。")),
             assistant(&format!("第 {nth} 个模块已经检查完毕，错误处理没有问题，超时时间是 {nth}50ms。")),
         ]
     });
-    desk.append(&turns.collect::<Vec<_>>());
-    let result = desk.compact();
+    harness.append(&turns.collect::<Vec<_>>());
+    let result = harness.compact();
     assert!(result.success && result.llm_calls == 2, "{result:?}");
     let text = result.summary.unwrap();
     assert!(text.contains("## 用户所说") && text.contains("## 最近"), "{text}");
-    assert!(text_of(&desk).contains("请检查第 0 个模块"), "what the user began with is quoted");
+    assert!(text_of(&harness).contains("请检查第 0 个模块"), "what the user began with is quoted");
     assert!(!text.contains("503"), "{text}");
 }
 
 #[test]
 fn the_users_newest_messages_are_quoted_within_the_budget_and_the_ledger_says_which() {
-    let mut desk = Harness::new(options());
+    let mut harness = Harness::new(options());
     let long = "The log of the nightly job follows, read it with care. ".repeat(200);
     let later = vec![user("And the next one?"), assistant("It is the same.")];
-    desk.append(&[conversation(), vec![user(&long), assistant("I read it.")], later, filler(50)].concat());
-    desk.compact();
-    let ledger = desk.session.explain().unwrap();
+    harness.append(&[conversation(), vec![user(&long), assistant("I read it.")], later, filler(50)].concat());
+    harness.compact();
+    let ledger = harness.session.explain().unwrap();
     let quoted: Vec<usize> = ledger.iter().filter(|entry| entry.quoted).map(|entry| entry.index).collect();
-    let text = text_of(&desk);
+    let text = text_of(&harness);
     for index in &quoted {
         assert_eq!(ledger[*index].fate, Fate::Verbatim);
         assert!(text.contains(&format!("<message index=\"{index}\" role=\"user\">")), "{text}");
@@ -386,21 +386,21 @@ fn the_users_newest_messages_are_quoted_within_the_budget_and_the_ledger_says_wh
     // Too long for it: summarised, and one recall away.
     let index = conversation().len();
     assert!(!quoted.contains(&index) && ledger[index].fate == Fate::Summarised, "{:?}", ledger[index]);
-    let hits = desk.host.run(desk.session.search("nightly job follows".into(), 3)).unwrap();
+    let hits = harness.host.run(harness.session.search("nightly job follows".into(), 3)).unwrap();
     assert!(!hits.is_empty());
     assert_eq!(ledger.len(), conversation().len() + 4 + 3);
 }
 
 #[test]
 fn a_plan_and_a_prepare_agree_and_the_window_is_kept() {
-    let mut desk =
+    let mut harness =
         Harness::new(json!({ "preset": "balanced", "contextWindow": 12_000, "maxOutputTokens": 500 }));
     for nth in 0..300 {
-        desk.append(&filler(nth));
-        let prepared = desk.host.run(desk.session.prepare(Trigger::Auto, Vec::new())).unwrap();
+        harness.append(&filler(nth));
+        let prepared = harness.host.run(harness.session.prepare(Trigger::Auto, Vec::new())).unwrap();
         assert!(prepared.usage.used_tokens <= 11_500, "{nth}");
     }
-    assert!(desk.session.metadata().unwrap().compression_count > 0);
+    assert!(harness.session.metadata().unwrap().compression_count > 0);
 }
 
 #[test]
@@ -409,36 +409,36 @@ fn a_long_history_is_gone_through_with_pauses_in_which_it_can_be_stopped() {
         "preset": "balanced", "contextWindow": 8_000_000, "compactAt": { "fraction": 1 },
         "summarize": { "fallback": "extractive" },
     });
-    let mut desk = Harness::new(over);
+    let mut harness = Harness::new(over);
     let part = 1 << 16;
     for nth in 0..12 {
-        desk.append(&[user(&format!("Question {nth}?")), assistant(&long(&format!("part {nth}"), part))]);
+        harness.append(&[user(&format!("Question {nth}?")), assistant(&long(&format!("part {nth}"), part))]);
     }
-    let before = desk.context();
+    let before = harness.context();
     let paused = |effect: &Effect| matches!(effect, Effect::Pause(_));
-    desk.host.fault(5, paused, How::Fail(Code::Aborted));
-    let stopped = desk.host.run(desk.session.compact(None)).unwrap_err();
-    assert_eq!((stopped.code, desk.context()), (Code::Aborted, before));
-    desk.host.seen.slept.clear();
-    assert!(desk.compact().success);
+    harness.host.fault(5, paused, How::Fail(Code::Aborted));
+    let stopped = harness.host.run(harness.session.compact(None)).unwrap_err();
+    assert_eq!((stopped.code, harness.context()), (Code::Aborted, before));
+    harness.host.seen.slept.clear();
+    assert!(harness.compact().success);
     // Once for each part of the log, beside those between stages.
-    assert!(desk.host.seen.slept.len() > 12, "{:?}", desk.host.seen.slept);
+    assert!(harness.host.seen.slept.len() > 12, "{:?}", harness.host.seen.slept);
 }
 
 /// A conversation in which these commands were run, compacted by a model that names nothing.
 fn after(commands: &[(&str, &str)]) -> String {
-    let mut desk = Harness::new(options());
-    desk.host.summarise =
+    let mut harness = Harness::new(options());
+    harness.host.summarise =
         Box::new(|_, _| summary("## State\nThe exporter was begun, and more was said about it."));
-    desk.append(&[user("Build the exporter.")]);
+    harness.append(&[user("Build the exporter.")]);
     for (nth, (command, output)) in commands.iter().enumerate() {
         let id = format!("c{nth}");
-        desk.append(&[call(&id, "bash", json!({ "command": command })), answer(&id, output)]);
+        harness.append(&[call(&id, "bash", json!({ "command": command })), answer(&id, output)]);
     }
-    desk.append(&(0..12).flat_map(filler).collect::<Vec<_>>());
-    desk.append(&[user("Go on."), assistant("I do.")]);
-    assert!(desk.compact().success);
-    text_of(&desk)
+    harness.append(&(0..12).flat_map(filler).collect::<Vec<_>>());
+    harness.append(&[user("Go on."), assistant("I do.")]);
+    assert!(harness.compact().success);
+    text_of(&harness)
 }
 
 #[test]

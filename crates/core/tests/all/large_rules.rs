@@ -68,19 +68,20 @@ fn much_later(memory: &Rc<MemoryStore>, name: &str) -> Harness {
 #[test]
 fn t1_64_mb_go_through_append_offload_and_read_in_parts_byte_for_byte() {
     let text = large("row", 64_000_000);
-    let mut desk = Harness::new(options());
-    desk.append(&[user("look")]);
-    desk.append(&exchange(Format::Anthropic, "a", &text));
-    desk.append(&[assistant("I see.")]);
-    desk.append(&talk(3, 20));
-    let prepared = desk.prepare();
+    let mut harness = Harness::new(options());
+    harness.append(&[user("look")]);
+    harness.append(&exchange(Format::Anthropic, "a", &text));
+    harness.append(&[assistant("I see.")]);
+    harness.append(&talk(3, 20));
+    let prepared = harness.prepare();
     assert_eq!(prepared.edits.iter().map(|edit| edit.kind).collect::<Vec<_>>(), ["offload"]);
-    for batch in &desk.host.seen.commits {
+    for batch in &harness.host.seen.commits {
         let (operations, largest, all) = sizes(batch);
         assert!(operations <= 32 && largest <= MIB && all <= 9 * MIB, "{operations} {largest} {all}");
     }
-    let reference = desk.session.explain().unwrap().iter().find_map(|entry| entry.reference.clone()).unwrap();
-    let mut again = Harness::over(Rc::clone(&desk.memory), "b", options());
+    let reference =
+        harness.session.explain().unwrap().iter().find_map(|entry| entry.reference.clone()).unwrap();
+    let mut again = Harness::over(Rc::clone(&harness.memory), "b", options());
     assert_eq!(again.read(&reference), text);
     let chars = text.chars().count();
     for (offset, limit) in [(0, 10), (1_048_576, 100), (chars / 2, 12_345), (chars - 7, 100), (chars, 1)] {
@@ -89,14 +90,15 @@ fn t1_64_mb_go_through_append_offload_and_read_in_parts_byte_for_byte() {
         // The end moves back to a whole grapheme cluster.
         assert!(expected.starts_with(&range) && expected.len() - range.len() < 16, "{offset} {limit}");
     }
-    assert!(leftovers(&desk.memory).is_empty());
-    assert_eq!(desk.stored().messages.len(), 10);
+    assert!(leftovers(&harness.memory).is_empty());
+    assert_eq!(harness.stored().messages.len(), 10);
 }
 
-fn append_large(desk: &mut Harness) -> Option<()> {
+fn append_large(harness: &mut Harness) -> Option<()> {
     let bodies = vec![assistant(&large("a", BIG)), assistant(&large("b", MIB + 1_000))];
-    desk.host
-        .try_run(desk.session.append(bodies))
+    harness
+        .host
+        .try_run(harness.session.append(bodies))
         .map(|appended| assert_eq!(appended.unwrap().places.len(), 2))
 }
 
@@ -107,17 +109,21 @@ fn t1_a_crash_at_every_commit_of_a_large_append_leaves_all_of_it_or_nothing_r6()
         while !ended {
             // A crash before a commit is one after the commit before it.
             let how = How::CrashAfter;
-            let mut desk = Harness::new(options());
+            let mut harness = Harness::new(options());
             if !first {
-                desk.append(&[user("before")]);
+                harness.append(&[user("before")]);
             }
-            desk.host.fault(at, is_commit, how);
-            ended = append_large(&mut desk).is_some();
-            let before = desk.stored().messages.len();
+            harness.host.fault(at, is_commit, how);
+            ended = append_large(&mut harness).is_some();
+            let before = harness.stored().messages.len();
             assert!(!ended || before == 2 + usize::from(!first));
             assert!([0, 2].contains(&(before - usize::from(!first))), "{before}");
-            let mut again = much_later(&desk.memory, "b");
-            assert_eq!(leftovers(&desk.memory), Vec::<String>::new(), "commit {at}, {how:?}, first {first}");
+            let mut again = much_later(&harness.memory, "b");
+            assert_eq!(
+                leftovers(&harness.memory),
+                Vec::<String>::new(),
+                "commit {at}, {how:?}, first {first}"
+            );
             again.append(&[user("after")]);
             assert_eq!(again.stored().messages.len(), before + 1);
             at += 1;
@@ -129,30 +135,30 @@ fn t1_a_crash_at_every_commit_of_a_large_append_leaves_all_of_it_or_nothing_r6()
 #[test]
 fn r6_a_sweep_may_be_killed_and_a_lease_that_is_not_over_is_left_alone() {
     for at in 1..=3 {
-        let mut desk = Harness::new(options());
-        desk.append(&[user("before")]);
-        desk.host.fault(2, is_commit, How::CrashAfter);
-        assert!(append_large(&mut desk).is_none());
-        let left = leftovers(&desk.memory).len();
+        let mut harness = Harness::new(options());
+        harness.append(&[user("before")]);
+        harness.host.fault(2, is_commit, How::CrashAfter);
+        assert!(append_large(&mut harness).is_none());
+        let left = leftovers(&harness.memory).len();
         assert!(left > 8);
-        Harness::over(Rc::clone(&desk.memory), "b", options());
-        assert_eq!(leftovers(&desk.memory).len(), left, "someone may be at it");
-        let mut host = Host::new(Rc::clone(&desk.memory) as _, "c");
+        Harness::over(Rc::clone(&harness.memory), "b", options());
+        assert_eq!(leftovers(&harness.memory).len(), left, "someone may be at it");
+        let mut host = Host::new(Rc::clone(&harness.memory) as _, "c");
         host.now += 10_000_000;
         host.fault(at, is_commit, How::CrashBefore);
         let _ = host.try_run(Session::open(settings(options()), Some("s".into()), 10_000));
-        much_later(&desk.memory, "d");
-        assert_eq!(leftovers(&desk.memory), Vec::<String>::new());
+        much_later(&harness.memory, "d");
+        assert_eq!(leftovers(&harness.memory), Vec::<String>::new());
     }
 }
 
 #[test]
 fn r6_what_was_swept_under_a_frozen_tab_is_written_again_and_never_dangles() {
-    let mut desk = Harness::new(options());
-    desk.append(&[user("before")]);
-    let memory = Rc::clone(&desk.memory);
+    let mut harness = Harness::new(options());
+    harness.append(&[user("before")]);
+    let memory = Rc::clone(&harness.memory);
     let (mut commits, mut swept) = (0, false);
-    desk.host.meanwhile = Box::new(move |effect| {
+    harness.host.meanwhile = Box::new(move |effect| {
         commits += usize::from(matches!(effect, Effect::Commit(_)));
         // The parts are there, and the tab sleeps for a day before it refers to them.
         if commits == 3 && !std::mem::replace(&mut swept, true) {
@@ -160,19 +166,22 @@ fn r6_what_was_swept_under_a_frozen_tab_is_written_again_and_never_dangles() {
             assert_eq!(leftovers(&memory), Vec::<String>::new());
         }
     });
-    append_large(&mut desk).unwrap();
-    assert_eq!(desk.stored().messages.len(), 3);
-    assert!(much_later(&desk.memory, "c").stored().messages.len() == 3 && leftovers(&desk.memory).is_empty());
+    append_large(&mut harness).unwrap();
+    assert_eq!(harness.stored().messages.len(), 3);
+    assert!(
+        much_later(&harness.memory, "c").stored().messages.len() == 3
+            && leftovers(&harness.memory).is_empty()
+    );
 }
 
 /// A session whose large result is due to be offloaded.
 fn heavy() -> Harness {
-    let mut desk = Harness::new(options());
-    desk.append(&[user("look")]);
-    desk.append(&exchange(Format::Anthropic, "a", &large("row", BIG)));
-    desk.append(&[assistant("I see.")]);
-    desk.append(&talk(3, 20));
-    desk
+    let mut harness = Harness::new(options());
+    harness.append(&[user("look")]);
+    harness.append(&exchange(Format::Anthropic, "a", &large("row", BIG)));
+    harness.append(&[assistant("I see.")]);
+    harness.append(&talk(3, 20));
+    harness
 }
 
 #[test]
@@ -180,16 +189,16 @@ fn t1_a_crash_at_every_commit_of_a_large_offload_leaves_no_reference_without_its
     let (mut ended, mut at) = (false, 1);
     while !ended {
         let how = How::CrashAfter;
-        let mut desk = heavy();
-        desk.host.fault(at, is_commit, how);
-        ended = desk.host.try_run(desk.session.prepare(Trigger::Auto, Vec::new())).is_some();
-        desk.stored();
-        let mut again = much_later(&desk.memory, "b");
-        assert_eq!(leftovers(&desk.memory), Vec::<String>::new(), "commit {at}, {how:?}");
+        let mut harness = heavy();
+        harness.host.fault(at, is_commit, how);
+        ended = harness.host.try_run(harness.session.prepare(Trigger::Auto, Vec::new())).is_some();
+        harness.stored();
+        let mut again = much_later(&harness.memory, "b");
+        assert_eq!(leftovers(&harness.memory), Vec::<String>::new(), "commit {at}, {how:?}");
         again.prepare();
         let stored = again.stored();
         assert_eq!((stored.messages.len(), stored.generation), (10, 1));
-        assert_eq!(leftovers(&desk.memory), Vec::<String>::new());
+        assert_eq!(leftovers(&harness.memory), Vec::<String>::new());
         at += 1;
     }
 }
@@ -197,36 +206,38 @@ fn t1_a_crash_at_every_commit_of_a_large_offload_leaves_no_reference_without_its
 #[test]
 fn t1_two_tabs_that_move_the_same_large_result_agree_and_a_later_sweep_takes_nothing_of_it() {
     for stop in 1..=4 {
-        let mut desk = heavy();
-        let mut other = Harness::over(Rc::clone(&desk.memory), "b", options());
+        let mut harness = heavy();
+        let mut other = Harness::over(Rc::clone(&harness.memory), "b", options());
         let (mut commits, mut moved) = (0, false);
-        desk.host.meanwhile = Box::new(move |effect| {
+        harness.host.meanwhile = Box::new(move |effect| {
             commits += usize::from(matches!(effect, Effect::Commit(_)));
             if commits == stop && !std::mem::replace(&mut moved, true) {
                 other.prepare();
             }
         });
-        desk.prepare();
-        assert_eq!(desk.stored().generation, 1, "one of them did it");
-        much_later(&desk.memory, "c").stored();
-        assert_eq!(leftovers(&desk.memory), Vec::<String>::new(), "before commit {stop}");
+        harness.prepare();
+        assert_eq!(harness.stored().generation, 1, "one of them did it");
+        much_later(&harness.memory, "c").stored();
+        assert_eq!(leftovers(&harness.memory), Vec::<String>::new(), "before commit {stop}");
     }
 }
 
 #[test]
 fn t1_a_result_that_is_moved_again_after_a_restore_keeps_the_text_that_older_views_refer_to() {
-    let mut desk = heavy();
-    let snapshot =
-        desk.host.run(desk.session.snapshot(context_compactor_core::log::SnapshotPurpose::Rollback)).unwrap();
-    desk.prepare();
+    let mut harness = heavy();
+    let snapshot = harness
+        .host
+        .run(harness.session.snapshot(context_compactor_core::log::SnapshotPurpose::Rollback))
+        .unwrap();
+    harness.prepare();
     for at in 1..=4 {
-        desk.host.run(desk.session.restore(snapshot.clone())).unwrap();
-        let mut again = Harness::over(Rc::clone(&desk.memory), &format!("b{at}"), options());
+        harness.host.run(harness.session.restore(snapshot.clone())).unwrap();
+        let mut again = Harness::over(Rc::clone(&harness.memory), &format!("b{at}"), options());
         again.host.fault(at, is_commit, How::CrashBefore);
         let _ = again.host.try_run(again.session.prepare(Trigger::Auto, Vec::new()));
-        desk = much_later(&desk.memory, &format!("c{at}"));
-        desk.stored();
-        assert_eq!(leftovers(&desk.memory), Vec::<String>::new());
+        harness = much_later(&harness.memory, &format!("c{at}"));
+        harness.stored();
+        assert_eq!(leftovers(&harness.memory), Vec::<String>::new());
     }
 }
 
@@ -273,16 +284,17 @@ fn everything(table: &str) -> context_compactor_core::step::Scan {
 
 #[test]
 fn a_fork_and_a_copy_of_a_session_with_large_rows_are_whole() {
-    let mut desk = heavy();
-    desk.prepare();
-    let (child, _) = desk.host.run(desk.session.fork(Some("child".into()))).unwrap();
-    let reference = desk.session.explain().unwrap().iter().find_map(|entry| entry.reference.clone()).unwrap();
-    desk.host.run(desk.session.delete()).unwrap();
-    let text = desk.host.run(child.read(reference, 0, None)).unwrap();
+    let mut harness = heavy();
+    harness.prepare();
+    let (child, _) = harness.host.run(harness.session.fork(Some("child".into()))).unwrap();
+    let reference =
+        harness.session.explain().unwrap().iter().find_map(|entry| entry.reference.clone()).unwrap();
+    harness.host.run(harness.session.delete()).unwrap();
+    let text = harness.host.run(child.read(reference, 0, None)).unwrap();
     assert_eq!(text, large("row", BIG));
-    context_compactor_core::session::audit::audit("child", &desk.memory.rows()).unwrap();
-    desk.host.run(child.delete()).unwrap();
-    assert!(desk.memory.rows().is_empty());
+    context_compactor_core::session::audit::audit("child", &harness.memory.rows()).unwrap();
+    harness.host.run(child.delete()).unwrap();
+    assert!(harness.memory.rows().is_empty());
 }
 
 #[test]

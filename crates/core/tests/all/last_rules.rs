@@ -139,15 +139,18 @@ fn f7_a_message_of_ten_windows_fits_in_every_preset_and_reads_back_byte_for_byte
 #[test]
 fn f7_what_cannot_be_shortened_is_named() {
     for preset in PRESETS {
-        let mut desk =
+        let mut harness =
             Harness::new(json!({ "preset": preset.name, "contextWindow": 4_000, "format": "openai-chat" }));
-        desk.append(&turns(Format::OpenaiChat, 0, 1));
-        desk.append(&[say(Format::OpenaiChat, Author::User, &large(20_000, true))]);
-        desk.host.run(desk.session.pin(4)).unwrap();
-        let error = desk.host.run(desk.session.prepare(Trigger::Auto, Vec::new())).unwrap_err();
+        harness.append(&turns(Format::OpenaiChat, 0, 1));
+        harness.append(&[say(Format::OpenaiChat, Author::User, &large(20_000, true))]);
+        harness.host.run(harness.session.pin(4)).unwrap();
+        let error = harness.host.run(harness.session.prepare(Trigger::Auto, Vec::new())).unwrap_err();
         assert_eq!((error.code, error.index), (Code::ContextOverflow, Some(4)), "{}", preset.name);
         assert!(error.message.contains("the largest message is 4"), "{error}");
-        assert!(desk.stored().context.iter().any(|(_, body)| body.contains("file_1999.rs")), "a pin stays");
+        assert!(
+            harness.stored().context.iter().any(|(_, body)| body.contains("file_1999.rs")),
+            "a pin stays"
+        );
     }
 }
 
@@ -155,14 +158,14 @@ fn f7_what_cannot_be_shortened_is_named() {
 fn f39_f7_a_preview_begins_and_ends_as_the_text_does_and_takes_what_it_may_by_the_estimate() {
     // In the second a character is a token, so that fewer of them stand there.
     for (text, estimator) in [(large(20_000, true), "chars4"), ("字".repeat(100_000), "calibrated")] {
-        let mut desk = Harness::new(
+        let mut harness = Harness::new(
             json!({ "contextWindow": 16_000, "format": "openai-chat", "advanced": { "estimator": estimator } }),
         );
         let limit = read(&json!({ "preset": "offload", "contextWindow": 16_000 })).hard_limit;
-        desk.append(&[say(Format::OpenaiChat, Author::User, &text)]);
-        desk.prepare();
-        let stands = desk.context()[0]["content"].as_str().unwrap().to_owned();
-        let reference = desk.session.explain().unwrap()[0].reference.clone().unwrap();
+        harness.append(&[say(Format::OpenaiChat, Author::User, &text)]);
+        harness.prepare();
+        let stands = harness.context()[0]["content"].as_str().unwrap().to_owned();
+        let reference = harness.session.explain().unwrap()[0].reference.clone().unwrap();
         let chars = text.chars().count();
         let told = format!(
             "Too large to stand here ({chars} characters). All of it is at: {reference}\nIt begins:\n"
@@ -176,19 +179,19 @@ fn f39_f7_a_preview_begins_and_ends_as_the_text_does_and_takes_what_it_may_by_th
         let tokens = settings(json!({ "advanced": { "estimator": estimator } })).estimator.text(&stands);
         let most = limit / 4 / 2;
         assert!(tokens <= most && tokens > most * 2 / 3, "{tokens} of {most}");
-        assert_eq!(desk.read(&reference), text);
+        assert_eq!(harness.read(&reference), text);
     }
 }
 
 #[test]
 fn f39_f7_what_frees_just_enough_is_done_and_one_token_less_is_not() {
     let run = |pinned: usize| {
-        let mut desk = Harness::new(json!({ "contextWindow": 4_000, "format": "openai-chat" }));
-        desk.append(&[say(Format::OpenaiChat, Author::User, &"abc ".repeat(pinned))]);
-        desk.append(&[say(Format::OpenaiChat, Author::Assistant, "I see.")]);
-        desk.append(&[say(Format::OpenaiChat, Author::User, &large(20_000, true))]);
-        desk.host.run(desk.session.pin(0)).unwrap();
-        let prepared = desk.host.run(desk.session.prepare(Trigger::Auto, Vec::new()));
+        let mut harness = Harness::new(json!({ "contextWindow": 4_000, "format": "openai-chat" }));
+        harness.append(&[say(Format::OpenaiChat, Author::User, &"abc ".repeat(pinned))]);
+        harness.append(&[say(Format::OpenaiChat, Author::Assistant, "I see.")]);
+        harness.append(&[say(Format::OpenaiChat, Author::User, &large(20_000, true))]);
+        harness.host.run(harness.session.pin(0)).unwrap();
+        let prepared = harness.host.run(harness.session.prepare(Trigger::Auto, Vec::new()));
         prepared.map(|prepared| prepared.usage.used_tokens).map_err(|error| error.code)
     };
     let limit = read(&json!({ "preset": "offload", "contextWindow": 4_000 })).hard_limit;

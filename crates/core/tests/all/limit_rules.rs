@@ -35,10 +35,10 @@ fn deep(levels: usize) -> Body {
 }
 
 fn append(message: Body) -> Result<(), Error> {
-    let mut desk = Harness::new(json!({}));
-    let appended = desk.host.run(desk.session.append(vec![user("first"), message]));
+    let mut harness = Harness::new(json!({}));
+    let appended = harness.host.run(harness.session.append(vec![user("first"), message]));
     assert_eq!(
-        desk.stored().messages.len(),
+        harness.stored().messages.len(),
         if appended.is_ok() { 2 } else { 0 },
         "all of a call or nothing"
     );
@@ -67,20 +67,20 @@ fn storage_s8_the_bound_is_taken_and_one_above_is_refused_with_its_place() {
 
 #[test]
 fn storage_s8_what_was_refused_leaves_a_session_that_goes_on() {
-    let mut desk = Harness::new(json!({}));
+    let mut harness = Harness::new(json!({}));
     for message in [text_blocks(MAX_PARTS + 1), results(MAX_REFERENCES + 1), deep(500), deep(100_000)] {
-        desk.host.run(desk.session.append(vec![message])).unwrap_err();
+        harness.host.run(harness.session.append(vec![message])).unwrap_err();
     }
-    desk.append(&talk(2, 10));
-    assert_eq!(desk.stored().messages.len(), 4);
+    harness.append(&talk(2, 10));
+    assert_eq!(harness.stored().messages.len(), 4);
     // An answer or an argument of a tool may nest as it likes: it is a text.
     let nested = format!("{}1{}", "[".repeat(100_000), "]".repeat(100_000));
     let call = json!({ "id": "a", "type": "function", "function": { "name": "f", "arguments": nested } });
     let result: Value = json!({ "role": "tool", "tool_call_id": "a", "content": nested });
-    desk.append(&[
+    harness.append(&[
         body(&json!({ "role": "assistant", "content": null, "tool_calls": [call] })),
         body(&result),
     ]);
-    desk.append(&talk(4, 10));
-    assert!(desk.compact().success);
+    harness.append(&talk(4, 10));
+    assert!(harness.compact().success);
 }

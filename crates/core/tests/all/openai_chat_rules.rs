@@ -263,13 +263,13 @@ mod sessions {
                 "keep": { "messages": rng.usize(1..6) },
                 "presetOptions": { "scanRatio": 1.0, "compactTriggerThreshold": rng.usize(1..4_000) },
             });
-            let mut desk = Harness::new(options);
-            desk.append(&history.iter().map(body).collect::<Vec<Body>>());
-            desk.prepare();
-            desk.compact();
-            let sent = desk.sent();
+            let mut harness = Harness::new(options);
+            harness.append(&history.iter().map(body).collect::<Vec<Body>>());
+            harness.prepare();
+            harness.compact();
+            let sent = harness.sent();
             assert_valid(FORMAT, &sent);
-            let ledger = desk.session.explain().unwrap();
+            let ledger = harness.session.explain().unwrap();
             let stays = |fate| !matches!(fate, Fate::Summarised | Fate::Dropped);
             let kept: usize = ledger
                 .iter()
@@ -286,14 +286,14 @@ mod sessions {
     #[test]
     fn an8_signed_details_behind_a_summary_go_unless_the_server_drops_them() {
         for (behavior, stays) in [("error", false), ("drop_block", true)] {
-            let mut desk = Harness::new(json!({ "advanced": { "prefixMismatchBehavior": behavior } }));
-            desk.append(&talk(6, 60));
+            let mut harness = Harness::new(json!({ "advanced": { "prefixMismatchBehavior": behavior } }));
+            harness.append(&talk(6, 60));
             let mut last = assistant("Done.");
             last["reasoning_details"] =
                 json!([detail(json!("anthropic-claude-v1"), "hm"), detail(json!("google-gemini-v1"), "g")]);
-            desk.append(&[body(&user("and?")), body(&last)]);
-            assert!(desk.compact().success);
-            let sent = desk.sent();
+            harness.append(&[body(&user("and?")), body(&last)]);
+            assert!(harness.compact().success);
+            let sent = harness.sent();
             let details = sent.last().unwrap()["reasoning_details"].as_array().unwrap().clone();
             assert_eq!(details.len(), if stays { 2 } else { 1 }, "{behavior}");
             assert_eq!(details.last(), Some(&detail(json!("google-gemini-v1"), "g")));

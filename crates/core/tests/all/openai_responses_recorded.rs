@@ -14,7 +14,7 @@ const FORMAT: Format = Format::OpenaiResponses;
 fn lines(names: [&str; 2]) -> Vec<String> {
     let root = std::env::var_os("CC_DATA")
         .map(PathBuf::from)
-        .unwrap_or_else(|| PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data"));
+        .unwrap_or_else(|| PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../../../shared/data"));
     let mut lines = Vec::new();
     for path in names.map(|name| root.join(name)) {
         match std::fs::File::open(&path) {

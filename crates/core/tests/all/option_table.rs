@@ -45,7 +45,7 @@ fn h4_every_bound_of_every_option_has_one_answer() {
     ] {
         answers.push(answered(options));
     }
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/fixtures/option-bounds.json");
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../tests/fixtures/option-bounds.json");
     let lines: Vec<String> = answers.iter().map(Value::to_string).collect();
     let text = format!("[\n{}\n]\n", lines.join(",\n"));
     if std::env::var_os("BLESS").is_some() {

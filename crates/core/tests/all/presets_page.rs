@@ -16,7 +16,7 @@ columns are the presets that have the rung by themselves. `docs/systems.md` says
 
 #[test]
 fn the_page_is_what_the_table_says() {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/presets.md");
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../docs/presets.md");
     let page = page();
     if std::env::var_os("BLESS").is_some() {
         std::fs::write(&path, &page).unwrap();

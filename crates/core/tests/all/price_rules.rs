@@ -18,11 +18,11 @@ fn priced(over: Value) -> Harness {
 
 /// Appends a question and an answer of 1,000 tokens each and prepares, `wait` ms after the last, until the session acts;
 /// the tokens of the prompt then, and how many steps it took.
-fn acts(desk: &mut Harness, wait: u64) -> (usize, usize) {
+fn acts(harness: &mut Harness, wait: u64) -> (usize, usize) {
     for step in 1..=180 {
-        desk.append(&[user(&long("question", 500)), assistant(&long("answer", 500))]);
-        desk.host.now += wait;
-        if let Some(result) = desk.prepare().result {
+        harness.append(&[user(&long("question", 500)), assistant(&long("answer", 500))]);
+        harness.host.now += wait;
+        if let Some(result) = harness.prepare().result {
             assert!(result.success, "{:?}", result.error);
             return (result.previous_tokens, step);
         }
@@ -30,16 +30,16 @@ fn acts(desk: &mut Harness, wait: u64) -> (usize, usize) {
     panic!("it never acted");
 }
 
-fn plan(desk: &mut Harness) -> Plan {
-    desk.host.run(desk.session.plan()).unwrap()
+fn plan(harness: &mut Harness) -> Plan {
+    harness.host.run(harness.session.plan()).unwrap()
 }
 
 #[test]
 fn a_session_acts_when_the_rent_is_the_price_and_again_later() {
-    let mut desk = priced(json!({}));
-    let (tokens, first) = acts(&mut desk, 1_000);
+    let mut harness = priced(json!({}));
+    let (tokens, first) = acts(&mut harness, 1_000);
     assert!((8_000..40_000).contains(&tokens), "{tokens}: long before the window ends");
-    let (_, second) = acts(&mut desk, 1_000);
+    let (_, second) = acts(&mut harness, 1_000);
     assert!(second >= first / 2, "it does not thrash: {first}, {second}");
     // Without the option nothing happens there.
     let mut plain = priced(json!({ "economy": null, "contextWindow": 200_000 }));
@@ -131,18 +131,18 @@ fn the_window_and_a_threshold_end_the_wait() {
 
 #[test]
 fn a_plan_says_whether_the_price_or_the_size_decides() {
-    let mut desk = priced(json!({}));
-    desk.append(&[user(&long("question", 500)), assistant(&long("answer", 500))]);
-    let early = plan(&mut desk);
+    let mut harness = priced(json!({}));
+    harness.append(&[user(&long("question", 500)), assistant(&long("answer", 500))]);
+    let early = plan(&mut harness);
     assert!(!early.will_compact && early.reason.contains("does not pay yet"), "{}", early.reason);
     let due = loop {
-        desk.append(&[user(&long("question", 500)), assistant(&long("answer", 500))]);
-        desk.host.now += 1_000;
-        let plan = plan(&mut desk);
+        harness.append(&[user(&long("question", 500)), assistant(&long("answer", 500))]);
+        harness.host.now += 1_000;
+        let plan = plan(&mut harness);
         if plan.will_compact {
             break plan;
         }
-        desk.prepare();
+        harness.prepare();
     };
     assert!(due.tokens < due.limit && due.reason.contains("what a compaction costs"), "{}", due.reason);
     let mut full = priced(json!({ "economy": true, "compactAt": { "tokens": 900 } }));
@@ -169,13 +169,13 @@ fn clearing_does_not_end_the_rent() {
     let steps = |clear: Value| {
         // Writing to the cache costs no more than reading it: clearing pays at once.
         let prices = json!({ "input": 3, "output": 15, "cacheRead": 0.3, "cacheWrite": 0.3 });
-        let mut desk = priced(json!({ "preset": "offload", "clear": &clear, "prices": prices }));
+        let mut harness = priced(json!({ "preset": "offload", "clear": &clear, "prices": prices }));
         let mut cleared = 0;
         for step in 1..=180 {
-            desk.append(&turn(FORMATS[0], step, 150));
-            desk.append(&[user(&long("question", 400)), assistant(&long("answer", 400))]);
-            desk.host.now += 1_000;
-            let prepared = desk.prepare();
+            harness.append(&turn(FORMATS[0], step, 150));
+            harness.append(&[user(&long("question", 400)), assistant(&long("answer", 400))]);
+            harness.host.now += 1_000;
+            let prepared = harness.prepare();
             if prepared.result.is_some() {
                 return (step, cleared);
             }
@@ -193,13 +193,13 @@ fn clearing_does_not_end_the_rent() {
 fn what_a_summary_will_soon_take_is_not_cleared_before_it() {
     // By the calls so far alone, older results would be cleared, and what is behind them written to the cache again, just
     // before the summary.
-    let mut desk = priced(json!({ "preset": "offload", "clear": { "when": "break-even" } }));
+    let mut harness = priced(json!({ "preset": "offload", "clear": { "when": "break-even" } }));
     let acted = (0..20).find(|nth| {
         let bodies =
             if *nth < 8 { turn(FORMATS[0], *nth, 2_200) } else { vec![user("q"), assistant("done")] };
-        desk.append(&bodies);
-        desk.host.now += 1_000;
-        let prepared = desk.prepare();
+        harness.append(&bodies);
+        harness.host.now += 1_000;
+        let prepared = harness.prepare();
         assert!(prepared.result.is_some() || prepared.edits.is_empty(), "{nth}: {:?}", prepared.edits);
         prepared.result.is_some()
     });
@@ -208,13 +208,13 @@ fn what_a_summary_will_soon_take_is_not_cleared_before_it() {
 
 #[test]
 fn what_was_paid_is_kept_with_the_session_and_losing_it_costs_no_message() {
-    let mut desk = priced(json!({}));
-    let (_, steps) = acts(&mut desk, 1_000);
-    let mut desk = priced(json!({}));
+    let mut harness = priced(json!({}));
+    let (_, steps) = acts(&mut harness, 1_000);
+    let mut harness = priced(json!({}));
     for step in 1..=steps {
-        desk.append(&[user(&long("question", 500)), assistant(&long("answer", 500))]);
-        desk.host.now += 1_000;
-        let prepared = desk.prepare();
+        harness.append(&[user(&long("question", 500)), assistant(&long("answer", 500))]);
+        harness.host.now += 1_000;
+        let prepared = harness.prepare();
         assert_eq!(prepared.result.is_some(), step == steps, "{step} of {steps}");
         // Another process goes on: it has what the last append noted.
         let options = json!({
@@ -222,20 +222,20 @@ fn what_was_paid_is_kept_with_the_session_and_losing_it_costs_no_message() {
             "presetOptions": { "targetTokens": 500, "compactCooldownSteps": 0, "minChars": 1_000_000 },
         });
         if step == steps / 2 {
-            desk.append(&[user("one more")]);
-            let now = desk.host.now;
-            desk = Harness::over(desk.memory, "b", options);
-            desk.host.now = now;
+            harness.append(&[user("one more")]);
+            let now = harness.host.now;
+            harness = Harness::over(harness.memory, "b", options);
+            harness.host.now = now;
         }
     }
-    assert!(!desk.stored().messages.is_empty());
+    assert!(!harness.stored().messages.is_empty());
 }
 
 #[test]
 fn a_prepare_that_is_made_again_is_paid_once() {
-    let mut desk = priced(json!({}));
+    let mut harness = priced(json!({}));
     let mut again = priced(json!({}));
-    let (_, steps) = acts(&mut desk, 1_000);
+    let (_, steps) = acts(&mut harness, 1_000);
     for step in 1..=steps {
         again.append(&[user(&long("question", 500)), assistant(&long("answer", 500))]);
         again.host.now += 1_000;
@@ -250,16 +250,16 @@ fn a_prepare_that_is_made_again_is_paid_once() {
 #[test]
 fn plans_tell_the_cost_where_prices_are_known() {
     let prices = json!({ "input": 3, "output": 15, "cacheRead": 0.3, "cacheWrite": 3.75 });
-    let mut desk = priced(json!({ "prices": prices }));
-    desk.append(&talk(2, 500));
-    desk.prepare();
-    let early = plan(&mut desk).cost.unwrap();
+    let mut harness = priced(json!({ "prices": prices }));
+    harness.append(&talk(2, 500));
+    harness.prepare();
+    let early = plan(&mut harness).cost.unwrap();
     assert!(early.now > early.later && early.later > 0.0 && early.currency == "USD", "{early:?}");
-    let (mut desk, mut last) = (priced(json!({ "prices": prices })), None);
+    let (mut harness, mut last) = (priced(json!({ "prices": prices })), None);
     for _ in 0..180 {
-        desk.append(&talk(1, 500));
-        let due = plan(&mut desk);
-        let acted = desk.prepare().result.is_some();
+        harness.append(&talk(1, 500));
+        let due = plan(&mut harness);
+        let acted = harness.prepare().result.is_some();
         assert_eq!(due.will_compact, acted, "the plan says what prepare does");
         last = due.cost;
         if acted {
@@ -274,11 +274,11 @@ fn plans_tell_the_cost_where_prices_are_known() {
 #[test]
 fn f39_where_the_user_has_the_word_it_acts_sooner() {
     let acts = |roles: [fn(&str) -> Body; 2]| {
-        let mut desk = priced(json!({}));
+        let mut harness = priced(json!({}));
         let acted = (0..400).find(|nth| {
-            desk.append(&[roles[nth % 2](&long("message", 300))]);
-            desk.host.now += 1_000;
-            nth % 2 == 1 && desk.prepare().result.is_some()
+            harness.append(&[roles[nth % 2](&long("message", 300))]);
+            harness.host.now += 1_000;
+            nth % 2 == 1 && harness.prepare().result.is_some()
         });
         acted.unwrap()
     };
@@ -291,9 +291,9 @@ fn f39_a_plan_counts_with_a_summary_of_at_most_half_of_what_it_replaces() {
     let prices = json!({ "input": 3, "output": 15, "cacheRead": 0.3, "cacheWrite": 3.75 });
     let now = |target: usize| {
         let offload = json!({ "targetTokens": target, "minChars": 1_000_000 });
-        let mut desk = priced(json!({ "prices": prices, "economy": null, "presetOptions": offload }));
-        desk.append(&talk(10, 200));
-        let plan = plan(&mut desk);
+        let mut harness = priced(json!({ "prices": prices, "economy": null, "presetOptions": offload }));
+        harness.append(&talk(10, 200));
+        let plan = plan(&mut harness);
         assert!(!plan.will_compact && (3_000..6_000).contains(&plan.tokens), "{plan:?}");
         plan.cost.unwrap().now
     };

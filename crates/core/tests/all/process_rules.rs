@@ -15,16 +15,16 @@ fn factor3(over: Value) -> Harness {
 }
 
 /// A question, and the exchange of a tool.
-fn ask(desk: &mut Harness, format: Format, tool: &str, result: &str) {
-    desk.append(&[user("look")]);
+fn ask(harness: &mut Harness, format: Format, tool: &str, result: &str) {
+    harness.append(&[user("look")]);
     let named = |body: &Body| Body::from(body.replace("\"read_file\"", &format!("{tool:?}")));
     let exchange: Vec<Body> = exchange(format, "call_1", result).iter().map(named).collect();
-    desk.append(&exchange);
+    harness.append(&exchange);
 }
 
 /// The only result of what is sent now.
-fn result(desk: &mut Harness, format: Format) -> String {
-    let sent = desk.sent();
+fn result(harness: &mut Harness, format: Format) -> String {
+    let sent = harness.sent();
     assert_valid(format, &sent);
     sent.iter().find_map(|message| result_text(format, message)).unwrap()
 }
@@ -65,20 +65,20 @@ fn s4_5_results_are_processed_by_the_type_of_their_tool_before_they_are_ever_sen
             ("query", rows(), "[sample of the rows; the whole result is at: "),
             ("fetch", response(), "[key fields of the response; the whole result is at: "),
         ] {
-            let mut desk = factor3(json!({}));
-            ask(&mut desk, format, tool, &text);
-            let prepared = desk.prepare();
+            let mut harness = factor3(json!({}));
+            ask(&mut harness, format, tool, &text);
+            let prepared = harness.prepare();
             assert_eq!((prepared.edits.len(), prepared.edits[0].kind), (1, "admit"), "{tool}");
-            assert!(prepared.edits[0].freed_tokens > 100 && desk.host.seen.requests.is_empty());
-            let shown = result(&mut desk, format);
+            assert!(prepared.edits[0].freed_tokens > 100 && harness.host.seen.requests.is_empty());
+            let shown = result(&mut harness, format);
             let reference =
                 shown.strip_prefix(says).unwrap_or_else(|| panic!("{shown}")).split(']').next().unwrap();
-            assert_eq!(desk.read(reference), text, "the original is kept");
-            let entry = desk.session.explain().unwrap().remove(2);
+            assert_eq!(harness.read(reference), text, "the original is kept");
+            let entry = harness.session.explain().unwrap().remove(2);
             assert_eq!((entry.fate, entry.reference.as_deref()), (Fate::Offloaded, Some(reference)));
-            assert!(desk.prepare().edits.is_empty(), "done once");
+            assert!(harness.prepare().edits.is_empty(), "done once");
             // Another tab reads the same.
-            let mut other = Harness::over(desk.memory.clone(), "b", json!({ "preset": "factor3" }));
+            let mut other = Harness::over(harness.memory.clone(), "b", json!({ "preset": "factor3" }));
             assert_eq!(result(&mut other, format), shown);
         }
     }
@@ -87,9 +87,9 @@ fn s4_5_results_are_processed_by_the_type_of_their_tool_before_they_are_ever_sen
 #[test]
 fn s4_5_what_the_documents_examples_become() {
     let of = |tool: &str, text: &str| {
-        let mut desk = factor3(json!({}));
-        ask(&mut desk, FORMATS[0], tool, text);
-        result(&mut desk, FORMATS[0]).split_once("]\n").unwrap().1.to_string()
+        let mut harness = factor3(json!({}));
+        ask(&mut harness, FORMATS[0], tool, text);
+        result(&mut harness, FORMATS[0]).split_once("]\n").unwrap().1.to_string()
     };
     let search = of("web_search", &hits());
     assert!(
@@ -130,14 +130,14 @@ fn s4_5_every_number_and_name_is_an_option() {
         (json!({ "apiChars": 300 }), "fetch", response(), "items left out"),
         (json!({ "minTokens": 10 }), "read_file", "x\n".repeat(600), "600 lines"),
     ] {
-        let mut desk = factor3(json!({ "presetOptions": options }));
-        ask(&mut desk, FORMATS[1], tool, &text);
-        let shown = result(&mut desk, FORMATS[1]);
+        let mut harness = factor3(json!({ "presetOptions": options }));
+        ask(&mut harness, FORMATS[1], tool, &text);
+        let shown = result(&mut harness, FORMATS[1]);
         assert!(shown.contains(contains), "{contains}: {shown}");
     }
-    let mut desk = factor3(json!({ "presetOptions": { "processTools": { "files": [] } } }));
-    ask(&mut desk, FORMATS[0], "read_file", &source());
-    assert_eq!(result(&mut desk, FORMATS[0]), source());
+    let mut harness = factor3(json!({ "presetOptions": { "processTools": { "files": [] } } }));
+    ask(&mut harness, FORMATS[0], "read_file", &source());
+    assert_eq!(result(&mut harness, FORMATS[0]), source());
 }
 
 #[test]
@@ -154,15 +154,15 @@ fn s4_6_errors_small_results_and_structured_ones_are_kept_as_they_are() {
         ("grep", &source()),
         ("query", "한국어 문장입니다. ".repeat(900).as_str()),
     ] {
-        let mut desk = factor3(json!({ "presetOptions": { "fileLines": 1, "queryRows": 1 } }));
-        ask(&mut desk, FORMATS[0], tool, text);
-        assert!(desk.prepare().edits.is_empty(), "{tool}");
-        assert_eq!(result(&mut desk, FORMATS[0]), text);
+        let mut harness = factor3(json!({ "presetOptions": { "fileLines": 1, "queryRows": 1 } }));
+        ask(&mut harness, FORMATS[0], tool, text);
+        assert!(harness.prepare().edits.is_empty(), "{tool}");
+        assert_eq!(result(&mut harness, FORMATS[0]), text);
     }
     // 500 tokens of JSON are enough.
-    let mut desk = factor3(json!({ "presetOptions": { "queryRows": 1 } }));
-    ask(&mut desk, FORMATS[0], "query", &row(250));
-    assert!(result(&mut desk, FORMATS[0]).contains("250 rows"));
+    let mut harness = factor3(json!({ "presetOptions": { "queryRows": 1 } }));
+    ask(&mut harness, FORMATS[0], "query", &row(250));
+    assert!(result(&mut harness, FORMATS[0]).contains("250 rows"));
 }
 
 #[test]
@@ -186,13 +186,13 @@ fn s4_5_s4_6_both_sides_of_every_border() {
         ("query", data(499), data(500), json!({})),
     ] {
         for (text, is_kept) in [(kept, true), (processed, false)] {
-            let mut desk = factor3(json!({ "presetOptions": options }));
-            ask(&mut desk, FORMATS[0], tool, &text);
-            let shown = result(&mut desk, FORMATS[0]);
+            let mut harness = factor3(json!({ "presetOptions": options }));
+            ask(&mut harness, FORMATS[0], tool, &text);
+            let shown = result(&mut harness, FORMATS[0]);
             assert_eq!(shown == text, is_kept, "{tool} {}: {shown}", text.len());
             if !is_kept {
                 let reference = shown.split("is at: ").nth(1).unwrap().split(']').next().unwrap();
-                assert_eq!(desk.read(reference), text, "the original is stored");
+                assert_eq!(harness.read(reference), text, "the original is stored");
             }
         }
     }
@@ -201,25 +201,25 @@ fn s4_5_s4_6_both_sides_of_every_border() {
 #[test]
 fn s4_6_a_result_that_its_format_calls_an_error_is_kept_whole() {
     let format = Format::Anthropic;
-    let mut desk = factor3(json!({}));
-    desk.append(&[user("look")]);
+    let mut harness = factor3(json!({}));
+    harness.append(&[user("look")]);
     let failed = |body: &Body| {
         Body::from(body.replace("\"type\":\"tool_result\"", "\"type\":\"tool_result\",\"is_error\":true"))
     };
     let exchange: Vec<Body> = exchange(format, "call_1", &source()).iter().map(failed).collect();
-    desk.append(&exchange);
-    assert!(desk.prepare().edits.is_empty());
-    assert_eq!(result(&mut desk, format), source());
+    harness.append(&exchange);
+    assert!(harness.prepare().edits.is_empty());
+    assert_eq!(result(&mut harness, format), source());
 }
 
 #[test]
 fn s4_6_debug_keeps_everything_and_still_summarises() {
-    let mut desk = factor3(json!({ "presetOptions": { "verbosity": "debug" }, "contextWindow": 8_000 }));
-    ask(&mut desk, FORMATS[0], "read_file", &source());
-    assert!(desk.prepare().edits.iter().all(|edit| edit.kind != "admit"));
-    assert_eq!(result(&mut desk, FORMATS[0]), source());
-    desk.append(&talk(8, 200));
-    assert!(desk.prepare().result.is_some_and(|result| result.success), "S4.1 goes on");
+    let mut harness = factor3(json!({ "presetOptions": { "verbosity": "debug" }, "contextWindow": 8_000 }));
+    ask(&mut harness, FORMATS[0], "read_file", &source());
+    assert!(harness.prepare().edits.iter().all(|edit| edit.kind != "admit"));
+    assert_eq!(result(&mut harness, FORMATS[0]), source());
+    harness.append(&talk(8, 200));
+    assert!(harness.prepare().result.is_some_and(|result| result.success), "S4.1 goes on");
 }
 
 #[test]
@@ -237,17 +237,17 @@ fn s4_6_the_options_are_checked_and_switch_the_rung_on_elsewhere() {
     }
     let settings = read(json!({ "preset": "factor3" })).unwrap();
     assert_eq!((settings.numbers.process, settings.rungs.len()), (FACTOR3.numbers.process, 3));
-    let mut desk =
+    let mut harness =
         Harness::new(json!({ "contextWindow": 200_000, "digest": { "tools": { "files": ["Cat"] } } }));
-    ask(&mut desk, FORMATS[0], "cat", &source());
-    assert_eq!(desk.prepare().edits[0].kind, "admit");
+    ask(&mut harness, FORMATS[0], "cat", &source());
+    assert_eq!(harness.prepare().edits[0].kind, "admit");
 }
 
 #[test]
 fn s4_5_a_plan_tells_it_and_changes_nothing() {
-    let mut desk = factor3(json!({}));
-    ask(&mut desk, FORMATS[0], "query", &rows());
-    let plan = desk.host.run(desk.session.plan()).unwrap();
+    let mut harness = factor3(json!({}));
+    ask(&mut harness, FORMATS[0], "query", &rows());
+    let plan = harness.host.run(harness.session.plan()).unwrap();
     assert_eq!((plan.edits.len(), plan.edits[0].kind, plan.edits[0].llm_calls), (1, "admit", 0));
-    assert_eq!(result_text(FORMATS[0], &desk.context()[2]).unwrap(), rows());
+    assert_eq!(result_text(FORMATS[0], &harness.context()[2]).unwrap(), rows());
 }

@@ -45,11 +45,11 @@ fn body(value: &Value) -> Body {
 #[test]
 fn f12_a_prompt_of_which_nothing_is_left_is_an_error() {
     for (format, rule, answer) in answers() {
-        let mut desk = Harness::new(json!({ "format": format }));
+        let mut harness = Harness::new(json!({ "format": format }));
         // The calls of outputs that a history begins with may be the server's there; an answer for a call is not.
         let call = json!({ "type": "function_call", "call_id": "c", "name": "read", "arguments": "{}" });
-        desk.append(&[body(if format == "openai-responses" { &call } else { &answer })]);
-        let told = desk.host.run(desk.session.prepare(Trigger::Auto, Vec::new()));
+        harness.append(&[body(if format == "openai-responses" { &call } else { &answer })]);
+        let told = harness.host.run(harness.session.prepare(Trigger::Auto, Vec::new()));
         let error = told.expect_err(format);
         assert_eq!((error.code, error.index), (Code::InvalidMessage, Some(0)), "{format}");
         assert!(error.message.contains(rule), "{format}: {error}");
@@ -61,10 +61,10 @@ fn f12_a_prompt_of_which_nothing_is_left_is_an_error() {
 #[test]
 fn f12_a_shortened_prompt_is_listed_in_its_edits() {
     for (format, rule, answer) in answers() {
-        let mut desk = Harness::new(json!({ "format": format }));
-        desk.append(&[body(&words(format)), body(&answer), body(&words(format))]);
+        let mut harness = Harness::new(json!({ "format": format }));
+        harness.append(&[body(&words(format)), body(&answer), body(&words(format))]);
         for _ in 0..2 {
-            let prepared = desk.prepare();
+            let prepared = harness.prepare();
             assert_eq!(prepared.items.len(), 2, "{format}");
             let [edit] = &prepared.edits[..] else { panic!("{format}: {:?}", prepared.edits) };
             assert_eq!((edit.kind, &edit.indices[..]), ("repair", &[1][..]), "{format}");
@@ -79,11 +79,11 @@ fn f12_a_shortened_prompt_is_listed_in_its_edits() {
 
 #[test]
 fn f33_a_prompt_always_says_whether_it_exceeds_the_threshold() {
-    let mut desk = Harness::new(json!({ "presetOptions": { "offloadThreshold": 5_000 } }));
-    desk.append(&[body(&words("openai-chat"))]);
-    assert!(!desk.prepare().still_exceeds_threshold);
+    let mut harness = Harness::new(json!({ "presetOptions": { "offloadThreshold": 5_000 } }));
+    harness.append(&[body(&words("openai-chat"))]);
+    assert!(!harness.prepare().still_exceeds_threshold);
     // Nothing may go of a few messages of the user, however long.
     let long = json!({ "role": "user", "content": "alpha beta ".repeat(2_000) });
-    desk.append(&[body(&long)]);
-    assert!(desk.prepare().still_exceeds_threshold);
+    harness.append(&[body(&long)]);
+    assert!(harness.prepare().still_exceeds_threshold);
 }

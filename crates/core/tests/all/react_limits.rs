@@ -23,22 +23,22 @@ fn react(over: Value) -> Harness {
     for (key, value) in over.as_object().unwrap() {
         group[key] = value.clone();
     }
-    let mut desk = Harness::new(
+    let mut harness = Harness::new(
         json!({ "preset": "react", "contextWindow": 200_000, "summarize": { "attempts": 1, "concurrency": 1 },
             "presetOptions": group }),
     );
-    desk.host.summarise = Box::new(|request, _| summary(&"s".repeat(asked(request))));
-    desk
+    harness.host.summarise = Box::new(|request, _| summary(&"s".repeat(asked(request))));
+    harness
 }
 
-fn tool(desk: &mut Harness, id: &str, text: &str) {
-    desk.append(&[user("look")]);
-    desk.append(&exchange(CHAT, id, text));
-    desk.append(&[assistant("I see.")]);
+fn tool(harness: &mut Harness, id: &str, text: &str) {
+    harness.append(&[user("look")]);
+    harness.append(&exchange(CHAT, id, text));
+    harness.append(&[assistant("I see.")]);
 }
 
-fn shown(desk: &mut Harness, format: Format) -> Vec<String> {
-    let sent = desk.sent();
+fn shown(harness: &mut Harness, format: Format) -> Vec<String> {
+    let sent = harness.sent();
     assert_valid(format, &sent);
     sent.iter().filter_map(|message| result_text(format, message)).collect()
 }
@@ -57,9 +57,9 @@ fn f39_s2_1_the_floor_counts_a_result_as_gone_from_one_character_above_its_layer
         (&none, 5_000, false),
         (&both, 1_001, true),
     ] {
-        let mut desk = react(over.clone());
-        tool(&mut desk, "a", &"x".repeat(chars));
-        let plan = desk.host.run(desk.session.plan()).unwrap();
+        let mut harness = react(over.clone());
+        tool(&mut harness, "a", &"x".repeat(chars));
+        let plan = harness.host.run(harness.session.plan()).unwrap();
         assert_eq!(plan.floor < chars / 8, goes, "{over} {chars}: {}", plan.floor);
     }
 }
@@ -71,12 +71,12 @@ fn f39_s2_2_one_chunk_is_no_part_and_the_second_level_begins_above_the_threshold
         (2_000, 0.495, vec![Purpose::Chunk, Purpose::Merge], false),
         (2_001, 0.1, vec![Purpose::Chunk; 2], true),
     ] {
-        let mut desk =
+        let mut harness =
             react(json!({ "singleResultThreshold": 1_000, "chunkSize": 2_000, "chunkRatio": ratio }));
-        tool(&mut desk, "a", &"x".repeat(chars));
-        shown(&mut desk, CHAT);
-        assert_eq!(desk.host.seen.purposes, purposes, "{chars} {ratio}");
-        let system = &desk.host.seen.requests[0].0.system;
+        tool(&mut harness, "a", &"x".repeat(chars));
+        shown(&mut harness, CHAT);
+        assert_eq!(harness.host.seen.purposes, purposes, "{chars} {ratio}");
+        let system = &harness.host.seen.requests[0].0.system;
         assert_eq!(system.contains("(part 1 of 2"), is_part, "{system}");
         assert_eq!(system.contains("(part "), is_part, "{system}");
     }
@@ -86,11 +86,11 @@ fn f39_s2_2_one_chunk_is_no_part_and_the_second_level_begins_above_the_threshold
 fn f39_s2_4_a_prompt_of_exactly_the_limit_fits_and_a_picture_has_no_characters() {
     // The prompt of the system and the instructions take 8,000.
     for (chars, fits) in [(1_000, true), (1_001, false)] {
-        let mut desk = react(json!({ "modelContextLimit": 9_000 }));
+        let mut harness = react(json!({ "modelContextLimit": 9_000 }));
         let picture = json!({ "type": "image_url", "image_url": { "url": "https://example.org/a.png" } });
         let text = json!({ "type": "text", "text": "x".repeat(chars) });
-        desk.append(&[body(&json!({ "role": "user", "content": [text, picture] }))]);
-        let error = desk.host.run(desk.session.prepare(Trigger::Auto, Vec::new())).err();
+        harness.append(&[body(&json!({ "role": "user", "content": [text, picture] }))]);
+        let error = harness.host.run(harness.session.prepare(Trigger::Auto, Vec::new())).err();
         assert_eq!(error.map(|error| error.code), (!fits).then_some(Code::ContextOverflow), "{chars}");
     }
 }
@@ -104,45 +104,45 @@ fn numbers(chars: usize) -> String {
 #[test]
 fn f39_s2_11_a_shape_needs_room_for_200_characters_and_must_be_shorter_than_the_text() {
     for (chars, ratio, calls) in [(1_999, 0.1, 1), (2_000, 0.1, 0), (2_000, 1.0, 1)] {
-        let mut desk = react(
+        let mut harness = react(
             json!({ "globalRatio": ratio, "resultCompressionMinSize": 100, "globalCompressionThreshold": 0.01 }),
         );
         let text = numbers(chars);
         assert_eq!(text.len(), chars);
-        tool(&mut desk, "a", &text);
-        let shown = shown(&mut desk, CHAT);
-        assert_eq!(desk.host.seen.purposes.len(), calls, "{chars} {ratio}");
+        tool(&mut harness, "a", &text);
+        let shown = shown(&mut harness, CHAT);
+        assert_eq!(harness.host.seen.purposes.len(), calls, "{chars} {ratio}");
         assert_eq!(shown[0].starts_with('s'), chars == 1_999, "{}", shown[0]);
     }
-    let mut desk = react(json!({}));
-    tool(&mut desk, "a", &numbers(60_000));
-    let now = shown(&mut desk, CHAT)[0].chars().count();
-    let lines: Vec<&str> = desk.host.seen.logs.iter().map(|(_, line)| line.as_str()).collect();
+    let mut harness = react(json!({}));
+    tool(&mut harness, "a", &numbers(60_000));
+    let now = shown(&mut harness, CHAT)[0].chars().count();
+    let lines: Vec<&str> = harness.host.seen.logs.iter().map(|(_, line)| line.as_str()).collect();
     assert_eq!(lines[0], "Tool result too large (60000 chars), shaped as JSON without a model");
     assert_eq!(lines[1], format!("Compressed 60000 → {now} chars (5.4%)"));
 }
 
 #[test]
 fn f39_s2_11_what_a_text_names_is_relied_on_though_the_same_call_follows() {
-    let mut desk = react(json!({ "globalCompressionThreshold": 0.99 }));
+    let mut harness = react(json!({ "globalCompressionThreshold": 0.99 }));
     for later in [None, Some("Now I change docs/plan.md.")] {
-        desk.append(&[user("look")]);
-        desk.append(&calls(CHAT, &[("a", "docs/plan.md")]));
-        desk.append(&results(CHAT, &[("a", &"word ".repeat(2_000))]));
-        desk.append(&[assistant(later.unwrap_or("I see."))]);
+        harness.append(&[user("look")]);
+        harness.append(&calls(CHAT, &[("a", "docs/plan.md")]));
+        harness.append(&results(CHAT, &[("a", &"word ".repeat(2_000))]));
+        harness.append(&[assistant(later.unwrap_or("I see."))]);
     }
-    desk.append(&[user("look")]);
-    desk.append(&calls(CHAT, &[("a", "docs/plan.md")]));
-    desk.append(&results(CHAT, &[("a", "done")]));
-    desk.compact();
-    let asks: Vec<usize> = desk.host.seen.requests.iter().map(|(request, _)| asked(request)).collect();
+    harness.append(&[user("look")]);
+    harness.append(&calls(CHAT, &[("a", "docs/plan.md")]));
+    harness.append(&results(CHAT, &[("a", "done")]));
+    harness.compact();
+    let asks: Vec<usize> = harness.host.seen.requests.iter().map(|(request, _)| asked(request)).collect();
     assert_eq!(asks, [2_000, 2_000]);
 }
 
 #[test]
 fn f39_s2_11_each_result_of_a_message_is_compressed_and_taken_over_on_its_own() {
-    let mut desk = react(json!({ "globalCompressionThreshold": 0.05 }));
-    desk.host.summarise = Box::new(|request, _| {
+    let mut harness = react(json!({ "globalCompressionThreshold": 0.05 }));
+    harness.host.summarise = Box::new(|request, _| {
         let text = if request.messages[0].content.contains("alpha") { "first" } else { "second" };
         summary(text)
     });
@@ -156,21 +156,21 @@ fn f39_s2_11_each_result_of_a_message_is_compressed_and_taken_over_on_its_own() 
         [json!({ "role": "assistant", "content": calls }), json!({ "role": "user", "content": results })]
             .map(|message| body(&message))
     };
-    desk.append(&[user("look")]);
-    desk.append(&turn("a", &[&alpha, "small", &beta]));
-    let texts = |desk: &mut Harness| -> Vec<String> {
-        let sent = desk.sent();
+    harness.append(&[user("look")]);
+    harness.append(&turn("a", &[&alpha, "small", &beta]));
+    let texts = |harness: &mut Harness| -> Vec<String> {
+        let sent = harness.sent();
         let blocks = sent.iter().filter_map(|message| message["content"].as_array().cloned()).flatten();
         blocks
             .filter(|block| block["type"] == "tool_result")
             .map(|block| block["content"].as_str().unwrap_or("").to_string())
             .collect()
     };
-    assert_eq!(texts(&mut desk), ["first", "small", "second"]);
-    assert_eq!(desk.host.seen.purposes, [Purpose::Result; 2]);
-    desk.append(&turn("b", &[&beta, &alpha]));
-    desk.append(&[user("again")]);
-    desk.compact();
-    assert_eq!(texts(&mut desk), ["first", "small", "second", "second", "first"]);
-    assert_eq!(desk.host.seen.purposes.len(), 2, "both are known");
+    assert_eq!(texts(&mut harness), ["first", "small", "second"]);
+    assert_eq!(harness.host.seen.purposes, [Purpose::Result; 2]);
+    harness.append(&turn("b", &[&beta, &alpha]));
+    harness.append(&[user("again")]);
+    harness.compact();
+    assert_eq!(texts(&mut harness), ["first", "small", "second", "second", "first"]);
+    assert_eq!(harness.host.seen.purposes.len(), 2, "both are known");
 }

@@ -228,10 +228,10 @@ mod sessions {
         (0..turns).map(|nth| turn(&long(&format!("result {nth}"), 300))).collect()
     }
 
-    fn desk(over: Value, turns: &[Value]) -> Harness {
-        let mut desk = Harness::new(over);
-        desk.append(&turns.iter().map(body).collect::<Vec<_>>());
-        desk
+    fn harness(over: Value, turns: &[Value]) -> Harness {
+        let mut harness = Harness::new(over);
+        harness.append(&turns.iter().map(body).collect::<Vec<_>>());
+        harness
     }
 
     fn kept(before: &[Value], after: &[Value]) {
@@ -242,44 +242,44 @@ mod sessions {
     #[test]
     fn rt1_offloading_touches_results_only() {
         let turns = trajectory(8);
-        let mut desk = desk(json!({ "compactAt": { "tokens": 1_000 } }), &turns);
-        let sent = desk.sent();
+        let mut harness = harness(json!({ "compactAt": { "tokens": 1_000 } }), &turns);
+        let sent = harness.sent();
         kept(&turns, &sent);
         assert!(sent[0]["result"].as_str().unwrap().starts_with("Tool result is at: off_"), "{}", sent[0]);
         assert_eq!(sent[4..], turns[4..], "the newer half stays");
-        let reference = desk.session.explain().unwrap()[0].reference.clone().unwrap();
-        assert_eq!(desk.read(&reference), turns[0]["result"].as_str().unwrap());
+        let reference = harness.session.explain().unwrap()[0].reference.clone().unwrap();
+        assert_eq!(harness.read(&reference), turns[0]["result"].as_str().unwrap());
     }
 
     #[test]
     fn s2_5_a_compaction_removes_no_turn_and_says_so() {
         let turns = trajectory(12);
-        let mut desk = desk(json!({}), &turns);
-        let result = desk.compact();
+        let mut harness = harness(json!({}), &turns);
+        let result = harness.compact();
         assert!(result.success && result.summary.is_none() && result.freed_tokens == 0);
         assert!(result.reason.unwrap().contains("react"));
-        assert_eq!(desk.sent(), turns);
-        assert!(desk.host.seen.requests.is_empty(), "no model is asked");
+        assert_eq!(harness.sent(), turns);
+        assert!(harness.host.seen.requests.is_empty(), "no model is asked");
     }
 
     #[test]
     fn s2_5_prepare_sends_every_turn_also_a_broken_one() {
         let mut turns = trajectory(3);
         turns[1].as_object_mut().unwrap().remove("result");
-        let mut desk = desk(json!({}), &turns);
-        let sent = desk.sent();
+        let mut harness = harness(json!({}), &turns);
+        let sent = harness.sent();
         kept(&turns, &sent);
         assert_eq!(sent[1]["result"], "");
-        let ledger = desk.session.explain().unwrap();
+        let ledger = harness.session.explain().unwrap();
         assert_eq!((ledger.len(), ledger[1].fate), (3, Fate::Reduced));
         assert!(ledger[1].reason.as_deref().unwrap().contains("RT1"));
     }
 
     #[test]
     fn other_formats_cannot_follow_a_trajectory() {
-        let mut desk = desk(json!({}), &trajectory(1));
+        let mut harness = harness(json!({}), &trajectory(1));
         let message = body(&json!({ "role": "user", "content": "hi" }));
-        let error = desk.host.run(desk.session.append(vec![message])).unwrap_err();
+        let error = harness.host.run(harness.session.append(vec![message])).unwrap_err();
         assert_eq!((error.code, error.index), (Code::InvalidMessage, Some(0)));
     }
 

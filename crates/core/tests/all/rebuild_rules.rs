@@ -18,39 +18,39 @@ fn goal(description: &str) -> String {
     .to_string()
 }
 
-fn row_of(desk: &Harness, table: &str) -> Vec<(Key, Value)> {
-    let rows = desk.memory.rows().into_iter().filter(|(key, _)| key.to_string().starts_with(table));
+fn row_of(harness: &Harness, table: &str) -> Vec<(Key, Value)> {
+    let rows = harness.memory.rows().into_iter().filter(|(key, _)| key.to_string().starts_with(table));
     rows.map(|(key, bytes)| (key, serde_json::from_slice(&bytes).unwrap())).collect()
 }
 
 /// A session with offloads, summaries, a goal and two snapshots.
 fn rich() -> Harness {
-    let mut desk = Harness::new(options());
+    let mut harness = Harness::new(options());
     for nth in 0..3 {
-        desk.append(&turn(Format::OpenaiChat, nth, 150));
-        desk.prepare();
+        harness.append(&turn(Format::OpenaiChat, nth, 150));
+        harness.prepare();
     }
-    desk.host.run(desk.session.set_goal(goal("First"))).unwrap();
-    take(&mut desk);
-    assert!(desk.compact().success);
-    desk.append(&talk(3, 40));
-    desk.host.run(desk.session.set_goal(goal("Second"))).unwrap();
-    take(&mut desk);
-    desk.append(&talk(3, 40));
-    assert!(desk.compact().success);
-    desk.append(&[user("and now?")]);
-    desk
+    harness.host.run(harness.session.set_goal(goal("First"))).unwrap();
+    take(&mut harness);
+    assert!(harness.compact().success);
+    harness.append(&talk(3, 40));
+    harness.host.run(harness.session.set_goal(goal("Second"))).unwrap();
+    take(&mut harness);
+    harness.append(&talk(3, 40));
+    assert!(harness.compact().success);
+    harness.append(&[user("and now?")]);
+    harness
 }
 
 #[test]
 fn f39_r2_a_row_that_is_gone_is_made_again_with_all_that_the_log_says() {
     for is_missing in [true, false] {
-        let desk = rich();
-        let (key, before) = row_of(&desk, "sessions/").remove(0);
-        let log = row_of(&desk, "log/");
+        let harness = rich();
+        let (key, before) = row_of(&harness, "sessions/").remove(0);
+        let log = row_of(&harness, "log/");
         let bytes = (!is_missing).then(|| b"{\"v\":101,\"ver\":broken".to_vec());
-        desk.memory.damage(&key, bytes);
-        let other = Harness::over(Rc::clone(&desk.memory), "other", options());
+        harness.memory.damage(&key, bytes);
+        let other = Harness::over(Rc::clone(&harness.memory), "other", options());
         let after = row_of(&other, "sessions/").remove(0).1;
         for field in [
             "v",

@@ -68,15 +68,15 @@ fn check(memory: &Rc<MemoryStore>, id: &str) {
     }
     let copy = Rc::new(MemoryStore::clone(memory));
     let found = |memory: Rc<MemoryStore>| {
-        let mut desk = Harness::over(memory, "check", json!({}));
-        let opened = desk.host.run(Session::open(settings(json!({})), Some(id.into()), 10_000));
-        desk.session = opened.unwrap().0;
-        let all = QUERIES.map(|query| desk.find(query).unwrap());
-        let again = QUERIES.map(|query| desk.find(query).unwrap());
+        let mut harness = Harness::over(memory, "check", json!({}));
+        let opened = harness.host.run(Session::open(settings(json!({})), Some(id.into()), 10_000));
+        harness.session = opened.unwrap().0;
+        let all = QUERIES.map(|query| harness.find(query).unwrap());
+        let again = QUERIES.map(|query| harness.find(query).unwrap());
         assert_eq!(all, again);
-        let verified = desk.host.run(desk.session.verify()).unwrap();
+        let verified = harness.host.run(harness.session.verify()).unwrap();
         assert!(verified.ok, "{:?}", verified.problems);
-        audit(id, &desk.memory.rows()).unwrap();
+        audit(id, &harness.memory.rows()).unwrap();
         all
     };
     assert_eq!(found(copy), found(bare));
@@ -93,13 +93,13 @@ fn a_search_with_pages_finds_what_one_without_finds_after_any_history() {
         let mut tabs = ["a", "b"].map(|name| Harness::over(memory.clone(), name, options.clone()));
         for step in 0..40 {
             let tab = usize::from(rng.u32(..12) == 0);
-            let desk = &mut tabs[tab];
+            let harness = &mut tabs[tab];
             match rng.u32(..20) {
-                0..10 => desk.appends(&mut rng, format, step),
-                10 | 11 => drop(desk.prepare()),
-                12 => drop(desk.host.run(desk.session.compact(None))),
-                13 => drop(desk.host.run(desk.session.snapshot(SnapshotPurpose::Rollback))),
-                14 => drop(desk.host.run(desk.session.rewind(rng.usize(..=step)))),
+                0..10 => harness.appends(&mut rng, format, step),
+                10 | 11 => drop(harness.prepare()),
+                12 => drop(harness.host.run(harness.session.compact(None))),
+                13 => drop(harness.host.run(harness.session.snapshot(SnapshotPurpose::Rollback))),
+                14 => drop(harness.host.run(harness.session.rewind(rng.usize(..=step)))),
                 15 => {
                     let pages = pages(&memory);
                     if let Some((key, bytes)) = pages.get(rng.usize(..pages.len().max(1))) {
@@ -112,22 +112,22 @@ fn a_search_with_pages_finds_what_one_without_finds_after_any_history() {
                 16 => {
                     // Whatever becomes of the pages, a search answers.
                     let how = [How::Fail(Code::QuotaExceeded), How::Fail(Code::Conflict), How::Lost];
-                    desk.host.fault(1, writes_pages, how[rng.usize(..3)]);
-                    drop(desk.find(QUERIES[0]).unwrap());
+                    harness.host.fault(1, writes_pages, how[rng.usize(..3)]);
+                    drop(harness.find(QUERIES[0]).unwrap());
                 }
                 17 => {
-                    count(desk, &mut written);
-                    *desk = Harness::over(memory.clone(), &format!("t{step}"), options.clone());
+                    count(harness, &mut written);
+                    *harness = Harness::over(memory.clone(), &format!("t{step}"), options.clone());
                 }
-                _ => drop(desk.find(QUERIES[1]).unwrap()),
+                _ => drop(harness.find(QUERIES[1]).unwrap()),
             }
             if step % 10 == 9 {
                 check(&memory, "s");
             }
         }
         tabs.iter().for_each(|tab| count(tab, &mut written));
-        let desk = &mut tabs[0];
-        desk.host.run(desk.session.fork(Some("fork".into()))).unwrap();
+        let harness = &mut tabs[0];
+        harness.host.run(harness.session.fork(Some("fork".into()))).unwrap();
         check(&memory, "fork");
     }
     assert!(written[0] > 10 && written[1] > 2, "{written:?}");
@@ -142,10 +142,10 @@ fn count(tab: &Harness, written: &mut [usize; 2]) {
 }
 
 /// Positions in the log from which on a search reads it.
-fn log_scans(desk: &mut Harness, query: &str) -> Vec<u64> {
+fn log_scans(harness: &mut Harness, query: &str) -> Vec<u64> {
     let scans = Rc::new(RefCell::new(Vec::new()));
     let seen = Rc::clone(&scans);
-    desk.host.meanwhile = Box::new(move |effect| {
+    harness.host.meanwhile = Box::new(move |effect| {
         if let Effect::Scan(scan) = effect
             && scan.prefix.to_string().starts_with("log/")
         {
@@ -155,20 +155,20 @@ fn log_scans(desk: &mut Harness, query: &str) -> Vec<u64> {
             });
         }
     });
-    desk.find(query).unwrap();
-    desk.host.meanwhile = Box::new(|_| {});
+    harness.find(query).unwrap();
+    harness.host.meanwhile = Box::new(|_| {});
     scans.take()
 }
 
 #[test]
 fn an_append_writes_pages_and_a_search_reads_no_more_of_the_log_than_is_behind_them() {
-    let mut desk = Harness::new(json!({ "contextWindow": 1_000_000 }));
+    let mut harness = Harness::new(json!({ "contextWindow": 1_000_000 }));
     let mut rng = fastrand::Rng::with_seed(7);
     for _ in 0..50 {
-        desk.append(&[user(&words(&mut rng, 500)), assistant("ok")]);
+        harness.append(&[user(&words(&mut rng, 500)), assistant("ok")]);
     }
-    let written = pages(&desk.memory);
-    let log: usize = desk
+    let written = pages(&harness.memory);
+    let log: usize = harness
         .memory
         .rows()
         .iter()
@@ -182,103 +182,103 @@ fn an_append_writes_pages_and_a_search_reads_no_more_of_the_log_than_is_behind_t
     else {
         panic!()
     };
-    let mut other = Harness::over(desk.memory.clone(), "b", json!({}));
-    for desk in [&mut desk, &mut other] {
-        let scans = log_scans(desk, "word2000");
+    let mut other = Harness::over(harness.memory.clone(), "b", json!({}));
+    for harness in [&mut harness, &mut other] {
+        let scans = log_scans(harness, "word2000");
         assert!(scans.len() == 1 && scans[0] > *last, "{scans:?} {last}");
     }
-    assert_eq!(pages(&desk.memory), written);
+    assert_eq!(pages(&harness.memory), written);
 
     // A page that is damaged, or was never written, is read from the log once.
     for damage in [None, Some(vec![1, 2, 3])] {
-        desk.memory.damage(&written[1].0, damage);
+        harness.memory.damage(&written[1].0, damage);
         assert_eq!(log_scans(&mut other, "word2000").first(), Some(second));
         assert_eq!(log_scans(&mut other, "word2000").len(), 1);
-        assert_eq!(pages(&desk.memory), written);
+        assert_eq!(pages(&harness.memory), written);
     }
     for (key, _) in &written {
-        desk.memory.damage(key, None);
+        harness.memory.damage(key, None);
     }
     assert_eq!(log_scans(&mut other, "word2000"), [0]);
-    assert_eq!(pages(&desk.memory), written);
-    assert!(log_scans(&mut desk, "word2000")[0] > *last);
+    assert_eq!(pages(&harness.memory), written);
+    assert!(log_scans(&mut harness, "word2000")[0] > *last);
     // Deleting the session deletes them.
     other.host.run(other.session.delete()).unwrap();
-    assert!(desk.memory.rows().is_empty());
+    assert!(harness.memory.rows().is_empty());
 }
 
 #[test]
 fn a_large_message_is_left_to_the_first_search() {
-    let mut desk = Harness::new(json!({ "contextWindow": 1_000_000 }));
+    let mut harness = Harness::new(json!({ "contextWindow": 1_000_000 }));
     let mut rng = fastrand::Rng::with_seed(7);
-    desk.append(&[user("go")]);
-    desk.append(&exchange(Format::OpenaiChat, "a", &format!("{} needle", "lorem ipsum ".repeat(30_000))));
-    desk.append(&[assistant(&words(&mut rng, 9_000))]);
-    let first = |desk: &Harness| pages(&desk.memory).first().map(|(key, _)| key.0.last().cloned());
-    assert_eq!(first(&desk), Some(Some(KeyPart::Number(3))));
-    assert_eq!(log_scans(&mut desk, "needle"), [0]);
-    assert_eq!(first(&desk), Some(Some(KeyPart::Number(0))));
-    assert_eq!(log_scans(&mut desk, "needle"), [0; 0]);
-    assert_eq!(desk.find("needle").unwrap()[0].seq, 2);
-    desk.stored();
+    harness.append(&[user("go")]);
+    harness.append(&exchange(Format::OpenaiChat, "a", &format!("{} needle", "lorem ipsum ".repeat(30_000))));
+    harness.append(&[assistant(&words(&mut rng, 9_000))]);
+    let first = |harness: &Harness| pages(&harness.memory).first().map(|(key, _)| key.0.last().cloned());
+    assert_eq!(first(&harness), Some(Some(KeyPart::Number(3))));
+    assert_eq!(log_scans(&mut harness, "needle"), [0]);
+    assert_eq!(first(&harness), Some(Some(KeyPart::Number(0))));
+    assert_eq!(log_scans(&mut harness, "needle"), [0; 0]);
+    assert_eq!(harness.find("needle").unwrap()[0].seq, 2);
+    harness.stored();
 }
 
 #[test]
 fn pages_of_messages_that_are_gone_are_gone() {
-    let mut desk = Harness::new(json!({ "contextWindow": 1_000_000 }));
+    let mut harness = Harness::new(json!({ "contextWindow": 1_000_000 }));
     let mut rng = fastrand::Rng::with_seed(7);
     let needle = |nth: u8| format!("needle{}{}", char::from(b'a' + nth / 26), char::from(b'a' + nth % 26));
     for nth in 0..40 {
-        desk.append(&[user(&format!("{} {}", needle(nth), words(&mut rng, 500))), assistant("ok")]);
+        harness.append(&[user(&format!("{} {}", needle(nth), words(&mut rng, 500))), assistant("ok")]);
     }
-    assert!(pages(&desk.memory).len() >= 3);
-    for (key, _) in desk.memory.rows() {
+    assert!(pages(&harness.memory).len() >= 3);
+    for (key, _) in harness.memory.rows() {
         if matches!(key.0.as_slice(), [KeyPart::Text(table), _, KeyPart::Number(60..)] if table == "log") {
-            desk.memory.damage(&key, None);
+            harness.memory.damage(&key, None);
         }
     }
-    let mut desk = Harness::over(desk.memory.clone(), "b", json!({ "contextWindow": 1_000_000 }));
-    assert_eq!(pages(&desk.memory), []);
+    let mut harness = Harness::over(harness.memory.clone(), "b", json!({ "contextWindow": 1_000_000 }));
+    assert_eq!(pages(&harness.memory), []);
     for nth in 0..20 {
-        desk.append(&[user(&format!("{} {}", needle(nth + 50), words(&mut rng, 500))), assistant("ok")]);
+        harness.append(&[user(&format!("{} {}", needle(nth + 50), words(&mut rng, 500))), assistant("ok")]);
     }
-    assert_eq!(desk.find(&needle(35)).unwrap(), []);
-    assert_eq!(desk.find(&needle(25)).unwrap()[0].seq, 50);
-    assert_eq!(desk.find(&needle(69)).unwrap().len(), 1);
-    check(&desk.memory, "s");
+    assert_eq!(harness.find(&needle(35)).unwrap(), []);
+    assert_eq!(harness.find(&needle(25)).unwrap()[0].seq, 50);
+    assert_eq!(harness.find(&needle(69)).unwrap().len(), 1);
+    check(&harness.memory, "s");
 }
 
 #[test]
 fn i9_a_page_that_is_not_of_its_messages_is_told() {
-    let mut desk = Harness::new(json!({ "contextWindow": 1_000_000 }));
+    let mut harness = Harness::new(json!({ "contextWindow": 1_000_000 }));
     let mut rng = fastrand::Rng::with_seed(7);
     let mut other = Harness::new(json!({ "contextWindow": 1_000_000 }));
     for _ in 0..20 {
-        desk.append(&[user(&words(&mut rng, 500))]);
+        harness.append(&[user(&words(&mut rng, 500))]);
         other.append(&[user(&words(&mut rng, 500))]);
     }
-    let (key, _) = pages(&desk.memory).remove(0);
+    let (key, _) = pages(&harness.memory).remove(0);
     let (_, foreign) = pages(&other.memory).remove(0);
-    desk.memory.damage(&key, Some(foreign));
-    let verified = desk.host.run(desk.session.verify()).unwrap();
+    harness.memory.damage(&key, Some(foreign));
+    let verified = harness.host.run(harness.session.verify()).unwrap();
     assert!(verified.problems.iter().any(|problem| problem.starts_with("I9: ")), "{:?}", verified.problems);
-    let error = audit("s", &desk.memory.rows()).unwrap_err();
+    let error = audit("s", &harness.memory.rows()).unwrap_err();
     assert!(error.message.starts_with("I9: "), "{error}");
 }
 
 #[test]
 fn f39_a_page_inside_another_is_passed_over() {
     let mut rng = fastrand::Rng::with_seed(7);
-    let mut desk = Harness::new(json!({ "contextWindow": 1_000_000 }));
+    let mut harness = Harness::new(json!({ "contextWindow": 1_000_000 }));
     for _ in 0..50 {
-        desk.append(&[user(&words(&mut rng, 500)), assistant("ok")]);
+        harness.append(&[user(&words(&mut rng, 500)), assistant("ok")]);
     }
     // Larger messages make pages of fewer: the second of those is of messages 4 to 7.
     let mut other = Harness::new(json!({ "contextWindow": 1_000_000 }));
     for nth in 0..8 {
         other.append(&[user(&format!("large{nth} {}", "lorem ipsum ".repeat(1_500)))]);
     }
-    let written = pages(&desk.memory);
+    let written = pages(&harness.memory);
     let (small, inner) = pages(&other.memory).remove(1);
     let (Some(KeyPart::Number(first)), Some(KeyPart::Number(next)), Some(KeyPart::Number(last))) = (
         small.0.last().cloned(),
@@ -288,11 +288,11 @@ fn f39_a_page_inside_another_is_passed_over() {
         panic!()
     };
     assert!(first > 0 && 8 < next, "{first} {next}");
-    let found = desk.find("word2000").unwrap();
+    let found = harness.find("word2000").unwrap();
     let mut key = written[0].0.clone();
     *key.0.last_mut().unwrap() = KeyPart::Number(first);
-    desk.memory.damage(&key, Some(inner));
-    let mut tab = Harness::over(desk.memory.clone(), "b", json!({ "contextWindow": 1_000_000 }));
+    harness.memory.damage(&key, Some(inner));
+    let mut tab = Harness::over(harness.memory.clone(), "b", json!({ "contextWindow": 1_000_000 }));
     let scans = log_scans(&mut tab, "word2000");
     assert!(scans.len() == 1 && scans[0] > last, "only what is behind the pages is read: {scans:?} {last}");
     assert_eq!(tab.find("word2000").unwrap(), found, "and nothing is counted twice");

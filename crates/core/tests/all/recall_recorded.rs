@@ -69,7 +69,7 @@ fn line(format: Format, body: &str, rng: &mut fastrand::Rng) -> Option<String> {
 pub(crate) fn transcripts(folder: &str) -> Vec<Vec<Body>> {
     let root = std::env::var_os("CC_DATA")
         .map(PathBuf::from)
-        .unwrap_or_else(|| PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data"));
+        .unwrap_or_else(|| PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../../../shared/data"));
     let path = root.join("core").join(folder);
     let Ok(entries) = std::fs::read_dir(&path) else {
         println!("skipped: no transcripts at {} (set CC_DATA)", path.display());

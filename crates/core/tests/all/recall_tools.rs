@@ -94,15 +94,15 @@ fn reference_in(answer: &str) -> String {
 
 /// A session with one result of this text in the store, and its reference.
 pub(crate) fn offloaded(format: Format, text: &str, over: Value) -> (Harness, String) {
-    let mut desk = Harness::new(over);
-    desk.append(&[user("go")]);
-    desk.append(&calls(format, &[("a", "x")]));
-    desk.append(&results(format, &[("a", text)]));
-    desk.append(&talk(3, 100));
-    desk.prepare();
-    let entry = desk.session.explain().unwrap()[2].clone();
+    let mut harness = Harness::new(over);
+    harness.append(&[user("go")]);
+    harness.append(&calls(format, &[("a", "x")]));
+    harness.append(&results(format, &[("a", text)]));
+    harness.append(&talk(3, 100));
+    harness.prepare();
+    let entry = harness.session.explain().unwrap()[2].clone();
     assert_eq!(entry.fate, Fate::Offloaded);
-    (desk, entry.reference.unwrap())
+    (harness, entry.reference.unwrap())
 }
 
 /// The definition of a tool, as the format's provider takes it.
@@ -152,38 +152,38 @@ fn definitions_are_what_each_provider_takes() {
 #[test]
 fn a_call_is_answered_with_a_message_of_its_format() {
     let text = "the answer is 42, 다음은 43 🎉\n".repeat(3);
-    let (mut desk, reference) = offloaded(Format::OpenaiChat, &text, only_offload());
+    let (mut harness, reference) = offloaded(Format::OpenaiChat, &text, only_offload());
     let total = text.chars().count();
     for format in Format::ALL {
         let arguments = json!({ "ref": reference });
-        let read = desk.answer(&call(format, "recall_read", &arguments), Some(format)).unwrap();
+        let read = harness.answer(&call(format, "recall_read", &arguments), Some(format)).unwrap();
         let told = format!("{text}\n[{reference}: all {total} characters]");
         assert_eq!(read, answer(format, "recall_read", &arguments, &told, false), "{format:?}");
 
         let arguments = json!({ "query": "다음은" });
-        let found = desk.answer(&call(format, "recall_search", &arguments), Some(format)).unwrap();
+        let found = harness.answer(&call(format, "recall_search", &arguments), Some(format)).unwrap();
         let lines = text.trim_end().replace('\n', "\n> ");
-        let hit = desk.session.search("다음은".into(), 1);
-        let hit = desk.host.run(hit).unwrap().remove(0);
+        let hit = harness.session.search("다음은".into(), 1);
+        let hit = harness.host.run(hit).unwrap().remove(0);
         let reference = reference_in(&found.to_string());
         let told = format!(
             "1 found in {} messages, best first; a higher number is later. recall_read gives the whole text.\n\n\
              [{reference}] result of read_file: x · moved out of your context\n> {lines}",
-            desk.session.metadata().unwrap().total_messages,
+            harness.session.metadata().unwrap().total_messages,
         );
         assert_eq!((hit.reference.starts_with("off_"), hit.tool.as_deref()), (true, Some("read_file")));
         assert_eq!(found, answer(format, "recall_search", &arguments, &told, false), "{format:?}");
     }
     // The session's own format is what holds when none is named.
     let own = call(Format::OpenaiChat, "recall_read", &json!({ "ref": reference }));
-    assert_eq!(desk.answer(&own, None).unwrap(), desk.answer(&own, Some(Format::OpenaiChat)).unwrap());
-    let tools = desk.session.tools(None).unwrap();
+    assert_eq!(harness.answer(&own, None).unwrap(), harness.answer(&own, Some(Format::OpenaiChat)).unwrap());
+    let tools = harness.session.tools(None).unwrap();
     assert_eq!((tools.format, tools.definitions), (Format::OpenaiChat, definitions(Format::OpenaiChat)));
 }
 
 #[test]
 fn what_a_model_gets_wrong_is_told_to_it() {
-    let (mut desk, reference) = offloaded(Format::OpenaiChat, &long("result", 100), only_offload());
+    let (mut harness, reference) = offloaded(Format::OpenaiChat, &long("result", 100), only_offload());
     let wrong = [
         ("read_file", json!({ "path": "x" }), "There is no such tool here"),
         ("recall_read", json!({}), "ref must be a text"),
@@ -203,7 +203,7 @@ fn what_a_model_gets_wrong_is_told_to_it() {
     ];
     for format in Format::ALL {
         for (name, arguments, told) in &wrong {
-            let found = desk.answer(&call(format, name, arguments), Some(format)).unwrap();
+            let found = harness.answer(&call(format, name, arguments), Some(format)).unwrap();
             let expected = answer(format, name, arguments, "?", true);
             let text = found.to_string();
             assert!(text.contains(told), "{format:?} {name} {arguments}: {text}");
@@ -215,19 +215,19 @@ fn what_a_model_gets_wrong_is_told_to_it() {
     }
     // Arguments that are no JSON, where they are a text.
     let broken = json!({ "id": "c", "function": { "name": "recall_read", "arguments": "{\"ref\": " } });
-    let told = desk.answer(&broken, None).unwrap();
+    let told = harness.answer(&broken, None).unwrap();
     assert_eq!(told["content"], "The arguments must be a JSON object.");
     // What models write that can be understood all the same.
     let odd = json!({ "ref": format!(" `{reference}`."), "offset": "2", "limit": 3.0, "why": "I need it" });
     assert_eq!(
-        desk.told("recall_read", &odd),
+        harness.told("recall_read", &odd),
         format!("sul\n[{reference}: characters 2 to 5 of 407; next: offset 5]")
     );
 }
 
 #[test]
 fn what_is_no_call_of_the_format_is_the_apps_mistake() {
-    let mut desk = Harness::new(json!({}));
+    let mut harness = Harness::new(json!({}));
     let wrong = [
         (Format::OpenaiChat, json!({ "id": "c", "function": { "arguments": "{}" } }), "call.function.name"),
         (Format::OpenaiChat, json!({ "role": "assistant", "tool_calls": [] }), "call.id"),
@@ -246,7 +246,7 @@ fn what_is_no_call_of_the_format_is_the_apps_mistake() {
         (Format::React, json!([1]), "call"),
     ];
     for (format, call, field) in wrong {
-        let error = desk.answer(&call, Some(format)).unwrap_err();
+        let error = harness.answer(&call, Some(format)).unwrap_err();
         assert_eq!(
             (error.code, error.index, error.field.as_deref()),
             (Code::InvalidMessage, None, Some(field)),
@@ -257,32 +257,32 @@ fn what_is_no_call_of_the_format_is_the_apps_mistake() {
 
 #[test]
 fn calls_come_in_every_shape_that_a_provider_has() {
-    let (mut desk, reference) = offloaded(Format::OpenaiChat, &"y".repeat(60), only_offload());
+    let (mut harness, reference) = offloaded(Format::OpenaiChat, &"y".repeat(60), only_offload());
     let arguments = json!({ "ref": reference });
     let told = format!("{}\n[{reference}: all 60 characters]", "y".repeat(60));
     // Gemini: the call alone, without an id.
     let bare = json!({ "name": "recall_read", "args": arguments });
     assert_eq!(
-        desk.answer(&bare, Some(Format::Gemini)).unwrap()["parts"][0]["functionResponse"],
+        harness.answer(&bare, Some(Format::Gemini)).unwrap()["parts"][0]["functionResponse"],
         json!({ "name": "recall_read", "response": { "output": told } })
     );
     let snake = json!({ "function_call": bare, "thought_signature": "AA" });
     assert_eq!(
-        desk.answer(&snake, Some(Format::Gemini)).unwrap()["parts"][0],
+        harness.answer(&snake, Some(Format::Gemini)).unwrap()["parts"][0],
         json!({ "function_response": { "name": "recall_read", "response": { "output": told } } })
     );
     // Responses: a call that a program made.
     let caller = json!({ "type": "program", "caller_id": "p" });
     let mut called = call(Format::OpenaiResponses, "recall_read", &arguments);
     called["caller"] = caller.clone();
-    assert_eq!(desk.answer(&called, Some(Format::OpenaiResponses)).unwrap()["caller"], caller);
+    assert_eq!(harness.answer(&called, Some(Format::OpenaiResponses)).unwrap()["caller"], caller);
     // AI SDK: what `execute` has at hand, a model's own call, and the parts of a UI message.
     let plain = json!({ "toolCallId": "c", "toolName": "recall_read", "input": arguments });
     let expected = answer(Format::AiSdk, "recall_read", &arguments, &told, false);
-    assert_eq!(desk.answer(&plain, Some(Format::AiSdk)).unwrap(), expected);
+    assert_eq!(harness.answer(&plain, Some(Format::AiSdk)).unwrap(), expected);
     let mut model = call(Format::AiSdk, "recall_read", &arguments);
     model["input"] = json!(arguments.to_string());
-    assert_eq!(desk.answer(&model, Some(Format::AiSdk)).unwrap(), expected);
+    assert_eq!(harness.answer(&model, Some(Format::AiSdk)).unwrap(), expected);
     for name in
         [json!({ "type": "tool-recall_read" }), json!({ "type": "dynamic-tool", "toolName": "recall_read" })]
     {
@@ -292,9 +292,9 @@ fn calls_come_in_every_shape_that_a_provider_has() {
         let mut done = part.clone();
         done["state"] = json!("output-available");
         done["output"] = json!(told);
-        assert_eq!(desk.answer(&part, Some(Format::AiSdk)).unwrap(), done);
+        assert_eq!(harness.answer(&part, Some(Format::AiSdk)).unwrap(), done);
         part["input"] = json!({});
-        let failed = desk.answer(&part, Some(Format::AiSdk)).unwrap();
+        let failed = harness.answer(&part, Some(Format::AiSdk)).unwrap();
         assert_eq!((&failed["state"], failed.get("output")), (&json!("output-error"), None));
         assert!(failed["errorText"].as_str().unwrap().starts_with("ref must be"));
     }
@@ -307,12 +307,12 @@ fn calls_come_in_every_shape_that_a_provider_has() {
         json!({ "type": "function", "function": { "name": "recall_read", "arguments": arguments.to_string() } }),
     ] {
         assert_eq!(
-            desk.answer(&action, Some(Format::React)).unwrap(),
+            harness.answer(&action, Some(Format::React)).unwrap(),
             json!({ "thought": "", "action": action, "result": told })
         );
         let turn = json!({ "thought": "I need it", "action": action, "step": 4 });
         assert_eq!(
-            desk.answer(&turn, Some(Format::React)).unwrap(),
+            harness.answer(&turn, Some(Format::React)).unwrap(),
             json!({ "thought": "I need it", "action": action, "step": 4, "result": told })
         );
     }
@@ -322,13 +322,13 @@ fn calls_come_in_every_shape_that_a_provider_has() {
 fn a_long_text_is_read_in_parts_that_fit_the_window() {
     let cluster = "👨‍👩‍👧‍👦각e\u{301}字שָׁ";
     let text: String = (0..2_000).map(|nth| format!("{nth}{cluster}")).collect();
-    let (mut desk, reference) = offloaded(Format::OpenaiChat, &text, only_offload());
+    let (mut harness, reference) = offloaded(Format::OpenaiChat, &text, only_offload());
     let total = text.chars().count();
     for limit in [Value::Null, json!(7), json!(1_000_000)] {
         let (mut whole, mut offset, mut reads) = (String::new(), 0, 0);
         while offset < total && reads < 300 {
             let told =
-                desk.told("recall_read", &json!({ "ref": reference, "offset": offset, "limit": limit }));
+                harness.told("recall_read", &json!({ "ref": reference, "offset": offset, "limit": limit }));
             let (piece, foot) = told.rsplit_once('\n').unwrap();
             let end = offset + piece.chars().count();
             let next = if end < total { format!("; next: offset {end}]") } else { ": the end]".into() };
@@ -346,9 +346,9 @@ fn a_long_text_is_read_in_parts_that_fit_the_window() {
         assert!(text.starts_with(&whole) && (limit == json!(7) || whole == text));
     }
     // One cluster without end does not fill the window either.
-    let (mut desk, reference) =
+    let (mut harness, reference) =
         offloaded(Format::OpenaiChat, &format!("e{}", "\u{301}".repeat(50_000)), only_offload());
-    let told = desk.told("recall_read", &json!({ "ref": reference }));
+    let told = harness.told("recall_read", &json!({ "ref": reference }));
     assert!(
         told.contains("characters 0 to 2,000 of 50,001; next: offset 2000") && told.chars().count() < 2_100
     );
@@ -358,7 +358,7 @@ fn a_long_text_is_read_in_parts_that_fit_the_window() {
 fn lesson_offload_traps_what_was_read_back_is_not_offloaded_again() {
     for format in FORMATS {
         let text = long("the needle", 400);
-        let (mut desk, reference) = offloaded(format, &text, only_offload());
+        let (mut harness, reference) = offloaded(format, &text, only_offload());
         // The ids of this turn are those of an earlier one.
         let call = match format {
             Format::OpenaiChat => {
@@ -369,24 +369,24 @@ fn lesson_offload_traps_what_was_read_back_is_not_offloaded_again() {
                 json!({ "type": "tool_use", "id": "a", "name": "recall_read", "input": { "ref": reference } })
             }
         };
-        let answered = desk.answer(&call, None).unwrap();
-        desk.append(&[asks(format, &call), body(&answered), assistant("so it is")]);
-        let at = desk.session.explain().unwrap().len() - 2;
+        let answered = harness.answer(&call, None).unwrap();
+        harness.append(&[asks(format, &call), body(&answered), assistant("so it is")]);
+        let at = harness.session.explain().unwrap().len() - 2;
         // A result of another tool under the same id, behind it.
-        desk.append(&turn(format, 1, 400));
-        desk.append(&calls(format, &[("a", "y")]));
-        desk.append(&results(format, &[("a", &long("another", 400))]));
-        desk.append(&talk(20, 10));
+        harness.append(&turn(format, 1, 400));
+        harness.append(&calls(format, &[("a", "y")]));
+        harness.append(&results(format, &[("a", &long("another", 400))]));
+        harness.append(&talk(20, 10));
         for _ in 0..3 {
-            let sent = desk.sent();
+            let sent = harness.sent();
             assert_eq!(result_text(format, &sent[at]), result_text(format, &answered), "{format:?}");
             assert_valid(format, &sent);
         }
-        let fates: Vec<Fate> = desk.session.explain().unwrap().iter().map(|entry| entry.fate).collect();
+        let fates: Vec<Fate> = harness.session.explain().unwrap().iter().map(|entry| entry.fate).collect();
         let offloads = fates.iter().filter(|fate| **fate == Fate::Offloaded).count();
         assert_eq!((fates[at], offloads), (Fate::Verbatim, 3), "{format:?}: every other result goes");
         // A session that is read anew knows it too.
-        let mut again = Harness::over(desk.memory.clone(), "b", only_offload());
+        let mut again = Harness::over(harness.memory.clone(), "b", only_offload());
         again.append(&talk(20, 10));
         again.prepare();
         assert_eq!(again.session.explain().unwrap()[at].fate, Fate::Verbatim, "{format:?}");
@@ -438,26 +438,29 @@ fn s1_6_references_of_another_session_are_of_no_use() {
 
 #[test]
 fn a_store_that_fails_is_the_apps_business_and_a_damaged_text_the_models() {
-    let (mut desk, reference) = offloaded(Format::OpenaiChat, &long("result", 100), only_offload());
+    let (mut harness, reference) = offloaded(Format::OpenaiChat, &long("result", 100), only_offload());
     let read = call(Format::OpenaiChat, "recall_read", &json!({ "ref": reference }));
     let is_read = |effect: &context_compactor_core::step::Effect| {
         matches!(effect, context_compactor_core::step::Effect::Read(_))
     };
-    desk.host.fault(1, is_read, How::Fail(Code::StoreUnavailable));
-    assert_eq!(desk.answer(&read, None).unwrap_err().code, Code::StoreUnavailable);
-    let part = desk.memory.rows().into_iter().find(|(key, _)| {
+    harness.host.fault(1, is_read, How::Fail(Code::StoreUnavailable));
+    assert_eq!(harness.answer(&read, None).unwrap_err().code, Code::StoreUnavailable);
+    let part = harness.memory.rows().into_iter().find(|(key, _)| {
         let key = key.to_string();
         key.starts_with("blobs/") && key.ends_with("/1")
     });
-    desk.memory.damage(&part.unwrap().0, Some(b"something else".to_vec()));
-    let whole = desk.answer(&read, None).unwrap();
+    harness.memory.damage(&part.unwrap().0, Some(b"something else".to_vec()));
+    let whole = harness.answer(&read, None).unwrap();
     assert!(whole["content"].as_str().unwrap().contains(&long("result", 100)), "the log has it");
-    for (key, _) in desk.memory.rows().into_iter().filter(|(key, _)| key.to_string().starts_with("log/")) {
-        desk.memory.damage(&key, Some(b"something else".to_vec()));
+    for (key, _) in harness.memory.rows().into_iter().filter(|(key, _)| key.to_string().starts_with("log/")) {
+        harness.memory.damage(&key, Some(b"something else".to_vec()));
     }
-    assert_eq!(desk.answer(&read, None).unwrap()["content"], format!("[Content unavailable: {reference}]"));
-    desk.session.close();
-    assert_eq!(desk.answer(&read, None).unwrap_err().code, Code::Closed);
+    assert_eq!(
+        harness.answer(&read, None).unwrap()["content"],
+        format!("[Content unavailable: {reference}]")
+    );
+    harness.session.close();
+    assert_eq!(harness.answer(&read, None).unwrap_err().code, Code::Closed);
 }
 
 #[test]

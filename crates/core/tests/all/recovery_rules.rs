@@ -20,8 +20,8 @@ use std::rc::Rc;
 fn r1_a_session_that_the_watermark_knows_and_the_store_does_not_is_not_begun_anew_unasked() {
     let mut browser = Browser::new();
     let rows = {
-        let mut desk = browser.rich();
-        history(&mut desk);
+        let mut harness = browser.rich();
+        history(&mut harness);
         browser.keys("log").len() as u64
     };
     browser.memory = Rc::default();
@@ -31,9 +31,9 @@ fn r1_a_session_that_the_watermark_knows_and_the_store_does_not_is_not_begun_ane
         assert!(error.message.contains("acceptDataLoss"), "{error}");
         assert!(browser.memory.rows().is_empty(), "nothing was written");
     }
-    let mut desk = browser.open_with(json!({ "acceptDataLoss": true })).unwrap();
-    assert_eq!(kinds(&desk), [(LossKind::Session, Some(rows))]);
-    desk.append(&[user("anew")]);
+    let mut harness = browser.open_with(json!({ "acceptDataLoss": true })).unwrap();
+    assert_eq!(kinds(&harness), [(LossKind::Session, Some(rows))]);
+    harness.append(&[user("anew")]);
     assert!(losses(&browser.open()).is_empty(), "the new session is the one that is known");
 }
 
@@ -49,10 +49,10 @@ fn r1_a_session_whose_rows_are_all_gone_but_its_name_is_lost_too() {
         browser.open_with(json!({ "advanced": { "watermark": null } })).err().unwrap().code,
         Code::DataLoss
     );
-    let mut desk = browser.open_with(json!({ "acceptDataLoss": true })).unwrap();
-    assert!(!losses(&desk).is_empty());
-    desk.append(&[user("anew")]);
-    assert_eq!(problems(&mut desk), [""; 0]);
+    let mut harness = browser.open_with(json!({ "acceptDataLoss": true })).unwrap();
+    assert!(!losses(&harness).is_empty());
+    harness.append(&[user("anew")]);
+    assert_eq!(problems(&mut harness), [""; 0]);
 }
 
 #[test]
@@ -67,23 +67,26 @@ fn r1_what_the_platform_says_is_told_and_a_named_session_needs_the_apps_word() {
         opened.map(|(session, _)| Harness { memory: Rc::clone(&browser.memory), host, session })
     };
     assert_eq!(open(&mut browser, Some("s".into()), false).err().unwrap().code, Code::DataLoss);
-    let desk = open(&mut browser, None, false).unwrap();
-    assert_eq!(kinds(&desk), [(LossKind::Platform, None)], "a new session cannot have been lost");
-    let desk = open(&mut browser, Some("s".into()), true).unwrap();
-    assert_eq!(losses(&desk)[0].reason, "the database was damaged and made anew");
+    let harness = open(&mut browser, None, false).unwrap();
+    assert_eq!(kinds(&harness), [(LossKind::Platform, None)], "a new session cannot have been lost");
+    let harness = open(&mut browser, Some("s".into()), true).unwrap();
+    assert_eq!(losses(&harness)[0].reason, "the database was damaged and made anew");
 }
 
 #[test]
 fn r1_a_session_that_was_deleted_is_no_loss() {
     for most in [10_000, 5] {
         let mut browser = Browser::new();
-        let mut desk = browser.rich();
+        let mut harness = browser.rich();
         let mut host = browser.host();
         let (session, _) = host.run(Session::open(settings(options()), Some("s".into()), most)).unwrap();
         host.run(session.delete()).unwrap();
         assert!(browser.memory.rows().is_empty());
         assert!(losses(&browser.open()).is_empty());
-        assert_eq!(desk.host.run(desk.session.append(vec![user("late")])).unwrap_err().code, Code::Closed);
+        assert_eq!(
+            harness.host.run(harness.session.append(vec![user("late")])).unwrap_err().code,
+            Code::Closed
+        );
     }
 }
 
@@ -93,10 +96,10 @@ fn r1_a_name_that_is_missing_or_damaged_is_written_again() {
         let mut browser = Browser::new();
         let before = browser.rich().sent();
         damage(&browser, &browser.keys("meta")[0]);
-        survives_every_kill(&browser, |desk| assert_eq!(desk.sent(), before));
-        let mut desk = browser.open();
-        assert_eq!(kinds(&desk), [(LossKind::Repaired, None)]);
-        assert_eq!(problems(&mut desk), [""; 0]);
+        survives_every_kill(&browser, |harness| assert_eq!(harness.sent(), before));
+        let mut harness = browser.open();
+        assert_eq!(kinds(&harness), [(LossKind::Repaired, None)]);
+        assert_eq!(problems(&mut harness), [""; 0]);
         // It can be deleted as any other, in as many batches as it takes.
         let mut host = browser.host();
         let (session, _) = host.run(Session::open(settings(options()), Some("s".into()), 5)).unwrap();
@@ -113,35 +116,35 @@ fn r2_a_session_row_that_is_missing_or_damaged_is_made_again_of_log_and_views() 
     for damage in [Browser::remove, Browser::flip] {
         let mut browser = Browser::new();
         let (context, log) = {
-            let mut desk = browser.rich();
-            (desk.context(), history(&mut desk))
+            let mut harness = browser.rich();
+            (harness.context(), history(&mut harness))
         };
         damage(&browser, &browser.keys("sessions")[0]);
-        survives_every_kill(&browser, |desk| {
-            assert_eq!(desk.context(), context, "the same context");
-            assert_eq!(history(desk), log);
+        survives_every_kill(&browser, |harness| {
+            assert_eq!(harness.context(), context, "the same context");
+            assert_eq!(history(harness), log);
         });
-        let mut desk = browser.open();
-        assert_eq!(kinds(&desk), [(LossKind::Repaired, None)]);
-        assert_eq!(problems(&mut desk), [""; 0]);
-        assert_eq!(desk.context(), context);
+        let mut harness = browser.open();
+        assert_eq!(kinds(&harness), [(LossKind::Repaired, None)]);
+        assert_eq!(problems(&mut harness), [""; 0]);
+        assert_eq!(harness.context(), context);
     }
 }
 
 #[test]
 fn r2_a_session_row_of_an_earlier_commit_is_made_that_of_the_log() {
     let mut browser = Browser::new();
-    let mut desk = browser.rich();
+    let mut harness = browser.rich();
     let key = browser.keys("sessions")[0].clone();
     let earlier = browser.copy();
-    desk.append(&turn(Format::OpenaiChat, 9, 150));
-    desk.compact();
-    let (sent, log) = (desk.sent(), history(&mut desk));
+    harness.append(&turn(Format::OpenaiChat, 9, 150));
+    harness.compact();
+    let (sent, log) = (harness.sent(), history(&mut harness));
     browser.memory.put_back(&key, &earlier.memory);
-    let mut desk = browser.open();
-    assert_eq!(kinds(&desk), [(LossKind::Repaired, None)]);
-    assert_eq!((desk.sent(), history(&mut desk)), (sent, log));
-    assert_eq!(problems(&mut desk), [""; 0]);
+    let mut harness = browser.open();
+    assert_eq!(kinds(&harness), [(LossKind::Repaired, None)]);
+    assert_eq!((harness.sent(), history(&mut harness)), (sent, log));
+    assert_eq!(problems(&mut harness), [""; 0]);
 }
 
 #[test]
@@ -149,19 +152,19 @@ fn r2_a_log_that_ends_early_is_what_the_session_is_and_the_rest_is_told_as_lost(
     for marked in [true, false] {
         let mut browser = Browser::new();
         let log = {
-            let mut desk = browser.rich();
-            history(&mut desk)
+            let mut harness = browser.rich();
+            history(&mut harness)
         };
         let rows = browser.keys("log");
         rows[rows.len() - 2..].iter().for_each(|key| browser.remove(key));
         if !marked {
             browser.marks.borrow_mut().clear();
         }
-        survives_every_kill(&browser, |desk| assert_eq!(kinds(desk), [(LossKind::Records, Some(2))]));
-        let mut desk = browser.open();
-        assert_eq!(kinds(&desk), [(LossKind::Records, Some(2))]);
-        assert_eq!(history(&mut desk), log[..log.len() - 2]);
-        assert_eq!(problems(&mut desk), [""; 0]);
+        survives_every_kill(&browser, |harness| assert_eq!(kinds(harness), [(LossKind::Records, Some(2))]));
+        let mut harness = browser.open();
+        assert_eq!(kinds(&harness), [(LossKind::Records, Some(2))]);
+        assert_eq!(history(&mut harness), log[..log.len() - 2]);
+        assert_eq!(problems(&mut harness), [""; 0]);
         assert_eq!(kinds(&browser.open()), [(LossKind::Records, Some(2))], "until the app appends");
     }
 }
@@ -174,10 +177,10 @@ fn r2_views_of_what_the_log_lost_are_lost_with_it() {
     // Two messages and, before them, what the last view was noted in.
     log[log.len() - 3..].iter().for_each(|key| browser.remove(key));
     survives_every_kill(&browser, |_| {});
-    let desk = browser.open();
+    let harness = browser.open();
     let left = browser.keys("views");
     assert!(left.len() < views.len());
-    assert_eq!((left.len() as u64, &left[..]), (desk.stored().generation, &views[..left.len()]));
+    assert_eq!((left.len() as u64, &left[..]), (harness.stored().generation, &views[..left.len()]));
 }
 
 // ---- R3 -------------------------------------------------------------------------------------------------------------
@@ -185,24 +188,24 @@ fn r2_views_of_what_the_log_lost_are_lost_with_it() {
 #[test]
 fn r3_a_store_that_went_back_is_noticed_by_the_watermark() {
     let mut browser = Browser::new();
-    let mut desk = browser.rich();
+    let mut harness = browser.rich();
     let earlier = browser.copy();
-    desk.append(&talk(2, 20));
+    harness.append(&talk(2, 20));
     let mut back = Browser { marks: Rc::clone(&browser.marks), ..earlier };
-    let mut desk = back.open();
-    assert_eq!(kinds(&desk), [(LossKind::Records, Some(4))]);
-    assert_eq!(problems(&mut desk), [""; 0], "what is there is whole: nothing else can tell");
+    let mut harness = back.open();
+    assert_eq!(kinds(&harness), [(LossKind::Records, Some(4))]);
+    assert_eq!(problems(&mut harness), [""; 0], "what is there is whole: nothing else can tell");
     assert_eq!(kinds(&back.open()), [(LossKind::Records, Some(4))], "until the app appends");
-    desk.append(&[user("go on")]);
+    harness.append(&[user("go on")]);
     assert!(losses(&back.open()).is_empty());
 }
 
 #[test]
 fn r3_a_store_that_went_back_and_on_from_there_is_noticed_too() {
     let mut browser = Browser::new();
-    let mut desk = browser.rich();
+    let mut harness = browser.rich();
     let earlier = browser.copy();
-    desk.append(&[user("one way")]);
+    harness.append(&[user("one way")]);
     let mut back = Browser { marks: Rc::default(), ..earlier };
     back.open().append(&[user("another way"), assistant("so it is")]);
     back.marks = Rc::clone(&browser.marks);
@@ -212,16 +215,16 @@ fn r3_a_store_that_went_back_and_on_from_there_is_noticed_too() {
 #[test]
 fn r3_every_acknowledged_commit_is_marked_before_its_call_ends() {
     let mut browser = Browser::new();
-    let mut desk = browser.open();
+    let mut harness = browser.open();
     let mark = |browser: &Browser| browser.marks.borrow().values().next().cloned();
     assert_eq!(mark(&browser), None, "nothing is stored yet");
     let mut last = None;
     for nth in 0..4 {
-        desk.append(&turn(Format::OpenaiChat, nth, 150));
+        harness.append(&turn(Format::OpenaiChat, nth, 150));
         assert_ne!(mark(&browser), last, "an append");
         last = mark(&browser);
     }
-    desk.compact();
+    harness.compact();
     assert_ne!(mark(&browser), last, "a compaction");
     let text = mark(&browser).unwrap();
     let rows: u64 = text.split('.').nth(1).unwrap().parse().unwrap();
@@ -231,17 +234,17 @@ fn r3_every_acknowledged_commit_is_marked_before_its_call_ends() {
         "no text of the app"
     );
     // An append whose answer was lost, and that took place.
-    desk.host.fault(1, is_commit, How::Lost);
-    desk.append(&[user("lost answer")]);
+    harness.host.fault(1, is_commit, How::Lost);
+    harness.append(&[user("lost answer")]);
     assert_ne!(mark(&browser).unwrap(), text);
 }
 
 #[test]
 fn r3_of_two_tabs_the_one_that_wrote_first_may_tell_its_mark_last() {
     let mut browser = Browser::new();
-    let mut desk = browser.rich();
+    let mut harness = browser.rich();
     let stale = browser.marks.borrow().clone();
-    desk.append(&[user("later")]);
+    harness.append(&[user("later")]);
     let mark = browser.marks.borrow().clone();
     let mut host = browser.host();
     for (key, value) in stale {
@@ -255,9 +258,9 @@ fn a_watermark_that_cannot_be_read_is_a_warning() {
     let mut browser = Browser::new();
     browser.rich();
     browser.marks.borrow_mut().values_mut().for_each(|mark| *mark = "{".into());
-    let desk = browser.open();
-    assert!(losses(&desk).is_empty());
-    assert!(matches!(desk.host.seen.notices[0], Notice::Warning { code: Code::StoreCorrupt, .. }));
+    let harness = browser.open();
+    assert!(losses(&harness).is_empty());
+    assert!(matches!(harness.host.seen.notices[0], Notice::Warning { code: Code::StoreCorrupt, .. }));
 }
 
 // ---- R5 -------------------------------------------------------------------------------------------------------------
@@ -274,25 +277,25 @@ fn r5_a_view_that_cannot_be_read_gives_way_to_an_earlier_one_down_to_the_log() {
         for damage in [Browser::remove, Browser::flip] {
             let mut browser = Browser::new();
             let log = {
-                let mut desk = browser.rich();
-                history(&mut desk)
+                let mut harness = browser.rich();
+                history(&mut harness)
             };
             // The last views, `broken` of them.
             browser.keys("views")[views - broken..].iter().for_each(|key| damage(&browser, key));
-            survives_every_kill(&browser, |desk| {
-                assert_eq!(history(desk), log, "every message is there");
-                assert_eq!(kinds(desk)[0], (LossKind::Context, None));
+            survives_every_kill(&browser, |harness| {
+                assert_eq!(history(harness), log, "every message is there");
+                assert_eq!(kinds(harness)[0], (LossKind::Context, None));
             });
-            let mut desk = browser.open();
-            let fates = desk.session.explain().unwrap();
+            let mut harness = browser.open();
+            let fates = harness.session.explain().unwrap();
             assert_eq!(fates.len(), log.len(), "every message has a fate");
             if broken == views {
                 assert!(fates.iter().all(|entry| entry.fate == Fate::Verbatim), "the plain log");
             }
             // It is compacted as any other.
-            desk.append(&turn(Format::OpenaiChat, 9, 150));
-            desk.prepare();
-            assert_eq!(browser.open().sent(), desk.sent());
+            harness.append(&turn(Format::OpenaiChat, 9, 150));
+            harness.prepare();
+            assert_eq!(browser.open().sent(), harness.sent());
         }
     }
 }
@@ -308,35 +311,35 @@ fn r5_a_view_that_reaches_beyond_the_log_is_not_what_was_written() {
     // No message is read from there on, and the row that would speak against it is not there yet.
     let beyond = format!("{before}\"to\":1{to}");
     browser.memory.damage(&key, Some(beyond.into_bytes()));
-    let mut desk = browser.open();
-    assert_eq!(kinds(&desk)[0], (LossKind::Context, None));
-    assert_eq!(history(&mut desk), log);
+    let mut harness = browser.open();
+    assert_eq!(kinds(&harness)[0], (LossKind::Context, None));
+    assert_eq!(history(&mut harness), log);
 }
 
 #[test]
 fn r5_a_message_whose_offload_is_gone_stands_for_itself_again() {
     let mut browser = Browser::new();
-    let mut desk = browser.open();
-    desk.append(&turn(Format::OpenaiChat, 0, 300));
-    desk.append(&talk(3, 40));
-    desk.prepare();
-    let fates = |desk: &Harness| {
-        desk.session.explain().unwrap().iter().filter(|entry| entry.fate == Fate::Offloaded).count()
+    let mut harness = browser.open();
+    harness.append(&turn(Format::OpenaiChat, 0, 300));
+    harness.append(&talk(3, 40));
+    harness.prepare();
+    let fates = |harness: &Harness| {
+        harness.session.explain().unwrap().iter().filter(|entry| entry.fate == Fate::Offloaded).count()
     };
-    assert_eq!(fates(&desk), 1);
+    assert_eq!(fates(&harness), 1);
     for part in [0, 1] {
         let mut browser = browser.copy();
         browser.remove(&browser.keys("blobs")[part]);
-        survives_every_kill(&browser, |desk| assert_eq!(kinds(desk), [(LossKind::Repaired, None)]));
-        let mut desk = browser.open();
-        assert_eq!(fates(&desk), 0);
+        survives_every_kill(&browser, |harness| assert_eq!(kinds(harness), [(LossKind::Repaired, None)]));
+        let mut harness = browser.open();
+        assert_eq!(fates(&harness), 0);
         // The next prepare moves it to the store again, under the same reference.
-        desk.prepare();
-        assert_eq!(fates(&desk), 1);
+        harness.prepare();
+        assert_eq!(fates(&harness), 1);
         let reference =
-            desk.session.explain().unwrap().iter().find_map(|entry| entry.reference.clone()).unwrap();
-        assert!(desk.read(&reference).starts_with("result 0"));
-        assert_eq!(problems(&mut desk), [""; 0]);
+            harness.session.explain().unwrap().iter().find_map(|entry| entry.reference.clone()).unwrap();
+        assert!(harness.read(&reference).starts_with("result 0"));
+        assert_eq!(problems(&mut harness), [""; 0]);
     }
 }
 
@@ -347,14 +350,14 @@ fn r5_a_message_that_is_gone_is_told_and_the_rest_goes_on() {
         browser.rich();
         let rows = browser.keys("log");
         damage(&browser, &rows[rows.len() - 2]);
-        survives_every_kill(&browser, |desk| assert_eq!(kinds(desk), [(LossKind::Records, Some(1))]));
-        let mut desk = browser.open();
-        let fates = desk.session.explain().unwrap();
+        survives_every_kill(&browser, |harness| assert_eq!(kinds(harness), [(LossKind::Records, Some(1))]));
+        let mut harness = browser.open();
+        let fates = harness.session.explain().unwrap();
         let lost: Vec<_> = fates.iter().filter(|entry| entry.fate == Fate::Dropped).collect();
         assert_eq!(lost.len(), 1);
         assert!(lost[0].reason.as_ref().unwrap().contains("the store lost it"));
-        desk.append(&[user("go on")]);
-        assert!(!problems(&mut desk).is_empty(), "what is lost stays a problem of the log");
+        harness.append(&[user("go on")]);
+        assert!(!problems(&mut harness).is_empty(), "what is lost stays a problem of the log");
     }
 }
 
@@ -376,10 +379,10 @@ fn two_tabs_that_mend_the_same_session_mend_it_once() {
         }
     });
     let (session, _) = host.run(Session::open(settings(options()), Some("s".into()), 10_000)).unwrap();
-    let mut desk = Harness { memory: Rc::clone(&browser.memory), host, session };
-    assert!(history(&mut desk).last().unwrap().contains("first"));
-    assert!(losses(&desk).is_empty(), "the other tab was told, and appended");
-    assert_eq!(problems(&mut desk), [""; 0]);
+    let mut harness = Harness { memory: Rc::clone(&browser.memory), host, session };
+    assert!(history(&mut harness).last().unwrap().contains("first"));
+    assert!(losses(&harness).is_empty(), "the other tab was told, and appended");
+    assert_eq!(problems(&mut harness), [""; 0]);
     drop(other);
 }
 
@@ -401,8 +404,8 @@ fn d21_what_another_tab_appends_while_a_damaged_session_row_is_mended_stays() {
         });
         let (session, _) = host.run(Session::open(settings(options()), Some("s".into()), 10_000)).unwrap();
         let Some(acknowledged) = acknowledged.get() else { break };
-        let mut desk = Harness { memory: Rc::clone(&browser.memory), host, session };
-        desk.append(&[user("second")]);
+        let mut harness = Harness { memory: Rc::clone(&browser.memory), host, session };
+        harness.append(&[user("second")]);
         let after = history(&mut browser.open());
         let has = |text: &str| after.iter().any(|message| message.contains(text));
         assert!(has("first") || !acknowledged, "effect {nth}: it was acknowledged");
@@ -413,24 +416,25 @@ fn d21_what_another_tab_appends_while_a_damaged_session_row_is_mended_stays() {
 /// Each row of an offload in turn is damaged or gone: its text is that of the message in the log, as long as that is there.
 #[test]
 fn d13_a_damaged_offload_is_read_from_its_message() {
-    let read =
-        |desk: &mut Harness, reference: &str| desk.host.run(desk.session.read(reference.into(), 0, None));
+    let read = |harness: &mut Harness, reference: &str| {
+        harness.host.run(harness.session.read(reference.into(), 0, None))
+    };
     let mut browser = Browser::new();
     browser.rich();
     for key in browser.keys("blobs").into_iter().filter(|key| key.to_string().contains("/off_")) {
         let [_, _, KeyPart::Text(reference), _] = key.0.as_slice() else { unreachable!() };
         for is_gone in [false, true] {
             let mut other = browser.copy();
-            let mut desk = other.open();
-            let whole = read(&mut desk, reference).unwrap();
+            let mut harness = other.open();
+            let whole = read(&mut harness, reference).unwrap();
             if is_gone {
                 other.remove(&key)
             } else {
                 other.flip(&key)
             }
-            assert_eq!(read(&mut desk, reference).unwrap(), whole, "{key}");
+            assert_eq!(read(&mut harness, reference).unwrap(), whole, "{key}");
             other.keys("log").iter().for_each(|key| other.remove(key));
-            let error = read(&mut desk, reference).unwrap_err();
+            let error = read(&mut harness, reference).unwrap_err();
             assert!(matches!(error.code, Code::StoreCorrupt | Code::NotFound), "{error}");
         }
     }

@@ -58,33 +58,34 @@ fn leaks(text: &str) -> Vec<String> {
 }
 
 /// All that was asked of a summariser.
-fn asked(desk: &Harness) -> Vec<String> {
-    desk.host.seen.requests.iter().map(|(request, _)| serde_json::to_string(&**request).unwrap()).collect()
+fn asked(harness: &Harness) -> Vec<String> {
+    harness.host.seen.requests.iter().map(|(request, _)| serde_json::to_string(&**request).unwrap()).collect()
 }
 
 #[test]
 fn lesson_secrets_reach_no_request_and_nothing_that_takes_the_place_of_messages() {
     for format in FORMATS {
-        let mut desk = Harness::new(json!({ "summarize": { "attempts": 2 } }));
-        desk.append(&leaky(format));
+        let mut harness = Harness::new(json!({ "summarize": { "attempts": 2 } }));
+        harness.append(&leaky(format));
         // A summariser that knows them from elsewhere.
-        desk.host.summarise = Box::new(|_, _| summary(&format!("{SUMMARY} The key is {API_KEY} and {AWS}.")));
+        harness.host.summarise =
+            Box::new(|_, _| summary(&format!("{SUMMARY} The key is {API_KEY} and {AWS}.")));
         let instructions = format!("Keep what was done with {GITHUB}.");
-        let result = desk.host.run(desk.session.compact(Some(instructions))).unwrap().result;
+        let result = harness.host.run(harness.session.compact(Some(instructions))).unwrap().result;
         assert!(result.success, "{:?}", result.error);
-        let asked = asked(&desk);
+        let asked = asked(&harness);
         assert_eq!(asked.iter().flat_map(|text| leaks(text)).collect::<Vec<_>>(), [""; 0], "{format:?}");
         for placeholder in ["api-key 1", "aws-access-key 1", "password 1", "private-key 1", "github-token 1"]
         {
             assert!(asked[0].contains(&format!("[redacted: {placeholder}]")), "{placeholder}: {}", asked[0]);
         }
-        let request = &desk.host.seen.requests[0].0;
+        let request = &harness.host.seen.requests[0].0;
         let constraint = "Never print the key [redacted: api-key 1] in any output.";
         assert!(request.facts.iter().any(|fact| fact.text == constraint), "asked for as it is shown");
-        let context = serde_json::to_string(&desk.context()).unwrap();
+        let context = serde_json::to_string(&harness.context()).unwrap();
         assert_eq!(leaks(&context), [""; 0]);
         assert!(context.contains("The key is [redacted: api-key 1] and [redacted: aws-access-key 1]."));
-        let stored = desk.stored().messages.join("\n").replace("\\n", "\n");
+        let stored = harness.stored().messages.join("\n").replace("\\n", "\n");
         assert_eq!(leaks(&stored).len(), 4, "the log is what was said");
     }
 }
@@ -92,39 +93,39 @@ fn lesson_secrets_reach_no_request_and_nothing_that_takes_the_place_of_messages(
 #[test]
 fn lesson_secrets_the_built_in_summary_has_none_and_kept_messages_keep_theirs() {
     for format in FORMATS {
-        let mut desk = Harness::new(json!({ "summarize": { "call": null } }));
-        desk.append(&leaky(format));
-        desk.append(&[user(&format!("again: {API_KEY}"))]);
-        let text = desk.compact().summary.unwrap();
+        let mut harness = Harness::new(json!({ "summarize": { "call": null } }));
+        harness.append(&leaky(format));
+        harness.append(&[user(&format!("again: {API_KEY}"))]);
+        let text = harness.compact().summary.unwrap();
         assert!(leaks(&text).is_empty() && text.contains("[redacted: api-key 1]"), "{text}");
-        let sent = desk.sent();
+        let sent = harness.sent();
         assert_eq!(sent.last().unwrap()["content"], format!("again: {API_KEY}"));
     }
 }
 
 #[test]
 fn lesson_secrets_placeholders_hold_for_a_whole_session() {
-    let mut desk = Harness::new(json!({}));
-    desk.append(&leaky(Format::OpenaiChat));
-    assert!(desk.compact().success);
+    let mut harness = Harness::new(json!({}));
+    harness.append(&leaky(Format::OpenaiChat));
+    assert!(harness.compact().success);
     let other = API_KEY.replace("q7Zk", "x1Yz");
-    let more = |desk: &mut Harness| {
-        desk.append(&[user(&format!("first {other}, then {API_KEY}")), assistant("yes")]);
-        desk.append(&talk(5, 60));
-        assert!(desk.compact().success);
-        asked(desk).last().unwrap().clone()
+    let more = |harness: &mut Harness| {
+        harness.append(&[user(&format!("first {other}, then {API_KEY}")), assistant("yes")]);
+        harness.append(&talk(5, 60));
+        assert!(harness.compact().success);
+        asked(harness).last().unwrap().clone()
     };
-    let mut again = Harness::over(desk.memory.clone(), "b", json!({}));
+    let mut again = Harness::over(harness.memory.clone(), "b", json!({}));
     assert!(more(&mut again).contains("first [redacted: api-key 2], then [redacted: api-key 1]"));
     // An append of another tab, in between, takes nothing of it away.
-    desk.append(&talk(1, 10));
-    assert!(more(&mut desk).contains("first [redacted: api-key 2], then [redacted: api-key 1]"));
-    let (fork, _) = desk.host.run(desk.session.fork(Some("f".into()))).unwrap();
-    desk.host.run(fork.append(vec![user(&format!("in the fork {other}")), assistant("yes")])).unwrap();
-    desk.host.run(fork.append(talk(5, 60))).unwrap();
-    assert!(desk.host.run(fork.compact(None)).unwrap().result.success);
-    assert!(asked(&desk).last().unwrap().contains("in the fork [redacted: api-key 2]"));
-    let rows = desk.memory.rows();
+    harness.append(&talk(1, 10));
+    assert!(more(&mut harness).contains("first [redacted: api-key 2], then [redacted: api-key 1]"));
+    let (fork, _) = harness.host.run(harness.session.fork(Some("f".into()))).unwrap();
+    harness.host.run(fork.append(vec![user(&format!("in the fork {other}")), assistant("yes")])).unwrap();
+    harness.host.run(fork.append(talk(5, 60))).unwrap();
+    assert!(harness.host.run(fork.compact(None)).unwrap().result.success);
+    assert!(asked(&harness).last().unwrap().contains("in the fork [redacted: api-key 2]"));
+    let rows = harness.memory.rows();
     let of_rows = rows.iter().filter(|(key, _)| key.to_string().starts_with("sessions/"));
     for (key, row) in of_rows {
         assert_eq!(leaks(&String::from_utf8_lossy(row)), [""; 0], "{key} tells marks of them only");
@@ -134,42 +135,43 @@ fn lesson_secrets_placeholders_hold_for_a_whole_session() {
 #[test]
 fn lesson_secrets_are_looked_for_before_a_text_is_cut() {
     for offset in 0..48 {
-        let mut desk = Harness::new(json!({
+        let mut harness = Harness::new(json!({
             "preset": "react", "contextWindow": 200_000, "summarize": { "attempts": 1 },
             "presetOptions": { "singleResultThreshold": 500, "chunkSize": 400 },
         }));
-        desk.host.summarise = Box::new(|request, _| match request.system.contains("(part 2 ") {
+        harness.host.summarise = Box::new(|request, _| match request.system.contains("(part 2 ") {
             true => thrown("busy", None),
             false => summary("short"),
         });
         let text =
             format!("{}{API_KEY} {}", "字 ".repeat(200 - 24 + offset / 2), "x ".repeat(200 + offset % 2));
-        desk.append(&called(Format::OpenaiChat, "a", &json!({ "token": GITHUB }), &text));
-        desk.append(&[assistant("I see.")]);
-        desk.prepare();
-        assert!(desk.host.seen.purposes.contains(&Purpose::Chunk));
-        let all = [asked(&desk), vec![serde_json::to_string(&desk.context()).unwrap()]].concat().join("\n");
+        harness.append(&called(Format::OpenaiChat, "a", &json!({ "token": GITHUB }), &text));
+        harness.append(&[assistant("I see.")]);
+        harness.prepare();
+        assert!(harness.host.seen.purposes.contains(&Purpose::Chunk));
+        let all =
+            [asked(&harness), vec![serde_json::to_string(&harness.context()).unwrap()]].concat().join("\n");
         // The call itself is the app's and stays.
-        assert!(!asked(&desk).join("\n").contains(&GITHUB[4..16]), "{offset}");
+        assert!(!asked(&harness).join("\n").contains(&GITHUB[4..16]), "{offset}");
         for at in 3..API_KEY.len() - 8 {
             assert!(!all.contains(&API_KEY[at..at + 8]), "{offset}: {}", &API_KEY[at..at + 8]);
         }
         let reference =
-            desk.session.explain().unwrap().into_iter().find_map(|entry| entry.reference).unwrap();
-        assert_eq!(desk.read(&reference), text, "the original is there");
+            harness.session.explain().unwrap().into_iter().find_map(|entry| entry.reference).unwrap();
+        assert_eq!(harness.read(&reference), text, "the original is there");
     }
 }
 
 #[test]
 fn lesson_secrets_files_that_are_put_back_have_none() {
-    let mut desk = Harness::new(
+    let mut harness = Harness::new(
         json!({ "preset": "layered", "restoreFiles": { "read": true }, "compactAt": { "tokens": 100 } }),
     );
-    desk.host.read_file = Box::new(|_| Event::Text(format!("key = {API_KEY}\n{}", pem())));
-    desk.append(&turn(Format::OpenaiChat, 0, 300));
-    desk.append(&talk(8, 60));
-    assert!(desk.compact().success);
-    let context = serde_json::to_string(&desk.context()).unwrap();
+    harness.host.read_file = Box::new(|_| Event::Text(format!("key = {API_KEY}\n{}", pem())));
+    harness.append(&turn(Format::OpenaiChat, 0, 300));
+    harness.append(&talk(8, 60));
+    assert!(harness.compact().success);
+    let context = serde_json::to_string(&harness.context()).unwrap();
     assert!(context.contains("key = [redacted: api-key 1]"), "{context}");
     assert_eq!(leaks(&context), [""; 0]);
 }
@@ -183,11 +185,11 @@ fn lesson_secrets_of_old_checkpoints_go_no_further() {
             "presetOptions": { "ageModerate": 1, "ageCompact": 2 },
         }))
     };
-    let mut desk = Harness::new(options(false));
-    desk.append(&checkpoints::chat(6, 200));
-    desk.host.summarise = Box::new(|_, _| checkpoints::part(&format!("the key {API_KEY}"), 80));
-    assert!(desk.compact().success);
-    let mut again = Harness::over(desk.memory.clone(), "b", options(true));
+    let mut harness = Harness::new(options(false));
+    harness.append(&checkpoints::chat(6, 200));
+    harness.host.summarise = Box::new(|_, _| checkpoints::part(&format!("the key {API_KEY}"), 80));
+    assert!(harness.compact().success);
+    let mut again = Harness::over(harness.memory.clone(), "b", options(true));
     again.append(&checkpoints::chat(6, 200));
     again.host.summarise = Box::new(|request, _| match request.system.starts_with("You keep") {
         true => checkpoints::part(&format!("shorter {API_KEY}"), 30),
@@ -202,17 +204,17 @@ fn lesson_secrets_of_old_checkpoints_go_no_further() {
 #[test]
 fn lesson_secrets_the_apps_own_redaction_comes_after_and_the_default_can_be_off() {
     for on in [true, false] {
-        let mut desk = Harness::new(json!({ "redact": { "secrets": on, "text": true } }));
+        let mut harness = Harness::new(json!({ "redact": { "secrets": on, "text": true } }));
         let seen: Rc<std::cell::RefCell<Vec<String>>> = Rc::default();
         let texts = Rc::clone(&seen);
-        desk.host.redact = Box::new(move |text| {
+        harness.host.redact = Box::new(move |text| {
             texts.borrow_mut().push(text.clone());
             Event::Text(text)
         });
-        desk.append(&leaky(Format::OpenaiChat));
-        assert!(desk.compact().success);
+        harness.append(&leaky(Format::OpenaiChat));
+        assert!(harness.compact().success);
         let seen = seen.borrow().join("\n");
-        assert_eq!((seen.contains(API_KEY), asked(&desk)[0].contains(API_KEY)), (!on, !on));
+        assert_eq!((seen.contains(API_KEY), asked(&harness)[0].contains(API_KEY)), (!on, !on));
         assert_eq!(seen.contains("[redacted: api-key 1]"), on);
     }
     let refused = context_compactor_core::policy::Settings::read(
@@ -248,9 +250,9 @@ fn lesson_secrets_errors_and_log_lines_repeat_no_message() {
         assert!(error.is_none_or(|error| !error.to_string().contains(API_KEY)), "{format:?}");
     }
     // A record that another value stands in.
-    let mut desk = Harness::new(json!({}));
-    desk.append(&talk(2, 10));
-    let rows = desk.memory.rows();
+    let mut harness = Harness::new(json!({}));
+    harness.append(&talk(2, 10));
+    let rows = harness.memory.rows();
     let (key, row) = rows.iter().find(|(key, _)| key.to_string().starts_with("sessions/")).unwrap();
     let torn = String::from_utf8(row.clone())
         .unwrap()
@@ -271,13 +273,13 @@ fn lesson_secrets_errors_and_log_lines_repeat_no_message() {
     let told = format!("{:?} {:?}", host.seen.notices, host.seen.logs);
     assert!(told.contains("DataLoss") && !told.contains(API_KEY), "{told}");
     // What a file is called stands in a message.
-    let mut desk = Harness::new(
+    let mut harness = Harness::new(
         json!({ "preset": "layered", "restoreFiles": { "read": true }, "compactAt": { "tokens": 100 } }),
     );
-    desk.host.read_file = Box::new(|_| thrown("gone", None));
-    desk.append(&turn(Format::OpenaiChat, 0, 300));
-    desk.append(&talk(8, 60));
-    desk.compact();
-    assert!(desk.host.seen.logs.iter().any(|(_, line)| line.contains("readFile failed")));
-    assert!(desk.host.seen.logs.iter().all(|(_, line)| !line.contains("src/lib.rs")));
+    harness.host.read_file = Box::new(|_| thrown("gone", None));
+    harness.append(&turn(Format::OpenaiChat, 0, 300));
+    harness.append(&talk(8, 60));
+    harness.compact();
+    assert!(harness.host.seen.logs.iter().any(|(_, line)| line.contains("readFile failed")));
+    assert!(harness.host.seen.logs.iter().all(|(_, line)| !line.contains("src/lib.rs")));
 }

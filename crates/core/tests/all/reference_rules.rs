@@ -266,27 +266,27 @@ proptest! {
     fn lesson_offload_traps_no_answer_of_recall_is_offloaded(
         format in prop::sample::select(PLAIN.to_vec()), turns in prop::collection::vec((any::<bool>(), 20..200_usize), 1..12),
     ) {
-        let mut desk = Harness::new(json!({
+        let mut harness = Harness::new(json!({
             "presetOptions": { "offloadThreshold": 50, "scanRatio": 1, "compactTriggerThreshold": 1 },
         }));
         let mut answers = Vec::new();
         for (nth, (recalls, tokens)) in turns.iter().enumerate() {
             // Ids come again, as providers give them.
             let id = format!("call_{}", nth % 3);
-            desk.append(&[user("look")]);
-            let at = desk.session.explain().unwrap().len() + 1;
-            let known = issued(&desk.session).into_iter().next();
+            harness.append(&[user("look")]);
+            let at = harness.session.explain().unwrap().len() + 1;
+            let known = issued(&harness.session).into_iter().next();
             match known.filter(|_| *recalls) {
                 Some(reference) => {
-                    desk.append(&recalled(format, &id, &reference, &long("read back", *tokens)));
+                    harness.append(&recalled(format, &id, &reference, &long("read back", *tokens)));
                     answers.push(at);
                 }
-                None => desk.append(&exchange(format, &id, &long("result", *tokens))),
+                None => harness.append(&exchange(format, &id, &long("result", *tokens))),
             }
-            desk.append(&[assistant("I see.")]);
-            desk.prepare();
+            harness.append(&[assistant("I see.")]);
+            harness.prepare();
         }
-        let entries = desk.session.explain().unwrap();
+        let entries = harness.session.explain().unwrap();
         for at in answers {
             prop_assert!(matches!(entries[at].fate, Fate::Verbatim | Fate::Summarised), "{:?}", entries[at]);
             prop_assert_eq!(&entries[at].reference, &None);
@@ -296,23 +296,25 @@ proptest! {
 
 #[test]
 fn s1_6_every_result_of_a_message_is_restored() {
-    let mut desk = Harness::new(
+    let mut harness = Harness::new(
         json!({ "compactAt": { "tokens": 100 }, "presetOptions": { "compactTriggerThreshold": 1 } }),
     );
     let texts = [long("the first result", 200), long("the second result", 200)];
     let call = |id: &str| json!({ "type": "tool_use", "id": id, "name": "read_file", "input": {} });
     let result = |id: &str, text: &str| json!({ "type": "tool_result", "tool_use_id": id, "content": text });
-    desk.append(&[
+    harness.append(&[
         user("look at both"),
         body(&json!({ "role": "assistant", "content": [call("a"), call("b")] })),
         body(&json!({ "role": "user", "content": [result("a", &texts[0]), result("b", &texts[1])] })),
     ]);
-    desk.append(&talk(4, 20));
-    desk.prepare();
-    assert!(desk.context()[2]["content"].as_array().unwrap().iter().all(|part| part["content"] != texts[0]));
-    desk.append(&talk(1, 20));
-    desk.compact();
-    let prompt = &desk.host.seen.requests[0].0.messages[0].content;
+    harness.append(&talk(4, 20));
+    harness.prepare();
+    assert!(
+        harness.context()[2]["content"].as_array().unwrap().iter().all(|part| part["content"] != texts[0])
+    );
+    harness.append(&talk(1, 20));
+    harness.compact();
+    let prompt = &harness.host.seen.requests[0].0.messages[0].content;
     for text in &texts {
         assert!(prompt.contains(text.trim()), "{prompt}");
     }

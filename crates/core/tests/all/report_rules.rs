@@ -1,6 +1,6 @@
 //! What a plan foretells, what results, events, progress and log lines tell, to the number.
 
-use crate::support::checkpoints::{another, desk as checkpoint};
+use crate::support::checkpoints::{another, harness as checkpoint};
 use crate::support::*;
 use context_compactor_core::Code;
 use context_compactor_core::compaction::OffloadReport;
@@ -17,8 +17,8 @@ use serde_json::{Value, json};
 use std::rc::Rc;
 
 /// Progress of one stage: done, total, tokens before and now.
-fn progress(desk: &Harness, stage: Stage) -> Vec<(usize, usize, usize, usize)> {
-    let of_stage = desk.host.seen.progress.iter().filter(|progress| progress.stage == stage);
+fn progress(harness: &Harness, stage: Stage) -> Vec<(usize, usize, usize, usize)> {
+    let of_stage = harness.host.seen.progress.iter().filter(|progress| progress.stage == stage);
     of_stage.map(|told| (told.done, told.total, told.previous_tokens, told.current_tokens)).collect()
 }
 
@@ -47,19 +47,19 @@ fn f39_rungs_without_a_model_do_what_the_plan_foretold_and_tell_it_to_the_number
     ];
     for (options, rung, tokens) in cases {
         let told = format!("{options}");
-        let mut desk = Harness::new(options.clone());
+        let mut harness = Harness::new(options.clone());
         for nth in 0..5 {
-            desk.append(&turn(Format::Anthropic, nth, tokens));
+            harness.append(&turn(Format::Anthropic, nth, tokens));
         }
-        let plan = desk.host.run(desk.session.plan()).unwrap();
-        let seen = &desk.host.seen;
+        let plan = harness.host.run(harness.session.plan()).unwrap();
+        let seen = &harness.host.seen;
         assert!(
             seen.progress.is_empty() && seen.notices.is_empty() && seen.logs.is_empty(),
             "{told}: a plan is silent"
         );
         assert!(plan.will_compact, "{told}");
         let before = plan.tokens;
-        let prepared = desk.prepare();
+        let prepared = harness.prepare();
         let edit = &prepared.edits[0];
         let foretold = &plan.edits[0];
         assert_eq!(foretold.kind, rung, "{told}");
@@ -74,7 +74,7 @@ fn f39_rungs_without_a_model_do_what_the_plan_foretold_and_tell_it_to_the_number
         let count = edit.indices.len();
         assert_eq!(edit.detail, Some(format!("{count} results")));
         assert_eq!(
-            progress(&desk, Stage::Offload),
+            progress(&harness, Stage::Offload),
             [(0, count, before, before), (count, count, before, after)],
             "{told}"
         );
@@ -82,7 +82,7 @@ fn f39_rungs_without_a_model_do_what_the_plan_foretold_and_tell_it_to_the_number
         let silent = rung == "clear" && options["preset"] == "layered";
         let (level, did) = if silent { (LogLevel::Debug, "Cleared") } else { (LogLevel::Info, "Offloaded") };
         let line = format!("{did} {count} tool results, {} tokens freed", edit.freed_tokens);
-        assert_eq!(desk.host.seen.logs, [(level, line)], "{told}");
+        assert_eq!(harness.host.seen.logs, [(level, line)], "{told}");
         let report = OffloadReport {
             offloaded_count: count,
             previous_tokens: before,
@@ -92,7 +92,7 @@ fn f39_rungs_without_a_model_do_what_the_plan_foretold_and_tell_it_to_the_number
         };
         let notice = Notice::Offload { count, freed_tokens: edit.freed_tokens };
         let (report, notices) = if silent { (None, vec![]) } else { (Some(report), vec![notice]) };
-        assert_eq!((edit.offload.clone(), desk.host.seen.notices.clone()), (report, notices), "{told}");
+        assert_eq!((edit.offload.clone(), harness.host.seen.notices.clone()), (report, notices), "{told}");
         let limit = plan.limit;
         assert_eq!(plan.reason, format!("{before} of {limit} tokens: about {after} afterwards"), "{told}");
     }
@@ -101,18 +101,18 @@ fn f39_rungs_without_a_model_do_what_the_plan_foretold_and_tell_it_to_the_number
 #[test]
 fn f39_the_result_of_a_prepare_adds_up_with_all_that_came_behind_the_summary() {
     let ages = json!({ "summarize": { "detail": 3 }, "presetOptions": { "ageModerate": 1, "ageCompact": 2, "mergeCount": 2 } });
-    let mut desk = checkpoint(ages);
+    let mut harness = checkpoint(ages);
     for nth in 1..=3 {
-        another(&mut desk, nth);
+        another(&mut harness, nth);
     }
-    desk.append(&crate::support::checkpoints::chat(6, 200));
-    desk.host.summarise = Box::new(|request, _| match request.system.starts_with("You keep") {
+    harness.append(&crate::support::checkpoints::chat(6, 200));
+    harness.host.summarise = Box::new(|request, _| match request.system.starts_with("You keep") {
         true => telling("shorter: the parser was read."),
         false => telling(&"part: the tools answered and the parser was read again. ".repeat(6)),
     });
-    let before = desk.session.usage().unwrap().used_tokens;
-    let calls = desk.host.seen.requests.len();
-    let prepared = desk.host.run(desk.session.prepare(Trigger::Overflow, Vec::new())).unwrap();
+    let before = harness.session.usage().unwrap().used_tokens;
+    let calls = harness.host.seen.requests.len();
+    let prepared = harness.host.run(harness.session.prepare(Trigger::Overflow, Vec::new())).unwrap();
     let result = prepared.result.unwrap();
     let rungs: Vec<&str> = result.applied_edits.iter().map(|edit| edit.kind).collect();
     assert_eq!(rungs[0], "summarize");
@@ -122,13 +122,13 @@ fn f39_the_result_of_a_prepare_adds_up_with_all_that_came_behind_the_summary() {
     assert_eq!((result.freed_tokens, result.previous_tokens), (freed, before));
     assert_eq!(result.current_tokens, before - freed);
     assert_eq!(result.current_tokens, prepared.usage.used_tokens);
-    let made = desk.host.seen.requests.len() - calls;
+    let made = harness.host.seen.requests.len() - calls;
     assert_eq!(result.llm_calls as usize, made);
     let usage = result.usage.unwrap();
     assert_eq!((usage.input_tokens, usage.output_tokens), (10 * made as u64, made as u64));
     assert!(result.success && result.fits && result.error.is_none());
     assert_eq!(result.stored, Some(true));
-    assert_eq!(result.ledger, desk.session.explain().unwrap());
+    assert_eq!(result.ledger, harness.session.explain().unwrap());
 }
 
 #[test]
@@ -143,21 +143,21 @@ fn f39_s5_8_s5_9_the_plan_of_ageing_foretells_the_calls_and_what_they_may_write(
     let mut all = Vec::new();
     let expected: Vec<_> = cases.iter().map(|(_, expected)| expected.clone()).collect();
     for (options, _) in cases {
-        let mut desk = checkpoint(json!({ "summarize": { "detail": 3 }, "presetOptions": options }));
+        let mut harness = checkpoint(json!({ "summarize": { "detail": 3 }, "presetOptions": options }));
         for nth in 1..=4 {
-            another(&mut desk, nth);
+            another(&mut harness, nth);
         }
-        desk.append(&crate::support::checkpoints::chat(60, 400));
-        let plan = desk.host.run(desk.session.plan()).unwrap();
+        harness.append(&crate::support::checkpoints::chat(60, 400));
+        let plan = harness.host.run(harness.session.plan()).unwrap();
         let foretold: Vec<_> = plan.edits[1..]
             .iter()
             .map(|plan| (plan.kind, plan.output_tokens, plan.input_tokens, plan.freed_tokens))
             .collect();
         all.push(foretold);
-        let seen = desk.host.seen.requests.len();
-        assert!(desk.prepare().result.unwrap().success);
+        let seen = harness.host.seen.requests.len();
+        assert!(harness.prepare().result.unwrap().success);
         let asked: Vec<usize> =
-            desk.host.seen.requests[seen..].iter().map(|(request, _)| request.max_tokens).collect();
+            harness.host.seen.requests[seen..].iter().map(|(request, _)| request.max_tokens).collect();
         let may_write: Vec<usize> = plan.edits.iter().map(|plan| plan.output_tokens).collect();
         assert_eq!(asked[0], may_write[0], "{options}");
         // What the answers leave may need no more of it.
@@ -171,15 +171,15 @@ fn f39_s1_3_results_of_one_message_that_the_store_takes_one_by_one_are_told_as_o
     let block = |id: &str| json!({ "type": "tool_use", "id": id, "name": "read_file", "input": {} });
     let result = |id: &str| json!({ "type": "tool_result", "tool_use_id": id, "content": long(id, 300) });
     let ids = ["a", "b", "c"];
-    let mut desk =
+    let mut harness =
         Harness::new(json!({ "compactAt": { "tokens": 400 }, "presetOptions": { "scanRatio": 1 } }));
-    desk.append(&[
+    harness.append(&[
         user("read them"),
         body(&json!({ "role": "assistant", "content": ids.map(block) })),
         body(&json!({ "role": "user", "content": ids.map(result) })),
         assistant("done"),
     ]);
-    desk.host.refuse = Box::new(|batch| {
+    harness.host.refuse = Box::new(|batch| {
         let blobs: std::collections::BTreeSet<String> = batch
             .puts
             .iter()
@@ -189,8 +189,8 @@ fn f39_s1_3_results_of_one_message_that_the_store_takes_one_by_one_are_told_as_o
             .collect();
         (blobs.len() > 1).then_some(Code::TooLarge)
     });
-    let before = desk.session.usage().unwrap().used_tokens;
-    let prepared = desk.prepare();
+    let before = harness.session.usage().unwrap().used_tokens;
+    let prepared = harness.prepare();
     let edit = &prepared.edits[0];
     assert_eq!(
         (edit.kind, &edit.indices[..], edit.detail.as_deref()),
@@ -198,34 +198,34 @@ fn f39_s1_3_results_of_one_message_that_the_store_takes_one_by_one_are_told_as_o
     );
     assert_eq!(edit.freed_tokens, before - prepared.usage.used_tokens);
     let done: Vec<(usize, usize)> =
-        progress(&desk, Stage::Offload).into_iter().map(|(done, total, ..)| (done, total)).collect();
+        progress(&harness, Stage::Offload).into_iter().map(|(done, total, ..)| (done, total)).collect();
     assert_eq!(done, [(0, 3), (1, 3), (2, 3), (3, 3)]);
 }
 
 #[test]
 fn f39_s5_3_a_checkpoint_tells_what_it_stands_for_and_one_that_a_fork_took_over_no_message_of_its_own() {
-    let mut desk =
+    let mut harness =
         checkpoint(json!({ "summarize": { "detail": 3 }, "presetOptions": { "keepUserMessages": 0 } }));
-    another(&mut desk, 1);
-    let record = desk.session.checkpoints().unwrap().remove(0);
-    let result = desk.session.explain().unwrap();
+    another(&mut harness, 1);
+    let record = harness.session.checkpoints().unwrap().remove(0);
+    let result = harness.session.explain().unwrap();
     assert_eq!(record.message_range.0, 0);
     assert_eq!(result[record.message_range.1].fate, Fate::Verbatim);
     assert_eq!(record.compression_ratio, record.compressed_tokens as f64 / record.original_tokens as f64);
     assert_eq!(record.number, 0);
-    let (child, _) = desk.host.run(desk.session.fork(Some("child".into()))).unwrap();
+    let (child, _) = harness.host.run(harness.session.fork(Some("child".into()))).unwrap();
     let taken = child.checkpoints().unwrap().remove(0);
     assert_eq!((taken.id, taken.message_range), (record.id, (0, 0)));
     assert_eq!(taken.original_tokens, record.original_tokens);
 }
 
 /// A message that costs what it says.
-fn costing(desk: &mut Harness, tokens: &[u32]) {
+fn costing(harness: &mut Harness, tokens: &[u32]) {
     let said = tokens.iter().enumerate().map(|(nth, tokens)| {
         let text = format!("message {nth}, t={tokens}");
         if nth % 2 == 0 { user(&text) } else { assistant(&text) }
     });
-    desk.append(&said.collect::<Vec<Body>>());
+    harness.append(&said.collect::<Vec<Body>>());
 }
 
 fn factor3(window: usize) -> Harness {
@@ -254,9 +254,9 @@ fn f39_s4_7_the_plan_of_a_context_that_begins_anew_foretells_what_a_short_summar
     ];
     for (tokens, freed, after) in cases {
         let begins_anew = after > 7_000;
-        let mut desk = factor3(8_000);
-        costing(&mut desk, &tokens);
-        let plan = desk.host.run(desk.session.plan()).unwrap();
+        let mut harness = factor3(8_000);
+        costing(&mut harness, &tokens);
+        let plan = harness.host.run(harness.session.plan()).unwrap();
         let rungs: Vec<&str> = plan.edits.iter().map(|rung| rung.kind).collect();
         assert_eq!(rungs, ["summarize", if begins_anew { "rollover" } else { "summarize" }], "{plan:?}");
         assert_eq!(plan.edits.iter().map(|rung| rung.freed_tokens).collect::<Vec<_>>(), freed, "{plan:?}");
@@ -275,11 +275,11 @@ fn f39_a_one_shot_compaction_tells_the_same_summary_as_a_session() {
     let mut bodies =
         vec![user("Never touch migrations/, whatever the tests say. Read src/export/writer.rs.")];
     bodies.extend((0..6).flat_map(|nth| turn(Format::OpenaiChat, nth, 600)));
-    let mut desk = Harness::new(options.clone());
-    desk.append(&bodies);
-    let result = desk.compact();
-    let of_session = desk.context()[0].clone();
-    let once = desk.host.run(Session::compact_once(settings(options), bodies)).unwrap();
+    let mut harness = Harness::new(options.clone());
+    harness.append(&bodies);
+    let result = harness.compact();
+    let of_session = harness.context()[0].clone();
+    let once = harness.host.run(Session::compact_once(settings(options), bodies)).unwrap();
     let of_once: Value = serde_json::from_str(once.items[0].body.as_deref().unwrap()).unwrap();
     assert_eq!(result.summary, once.result.summary);
     assert!(of_once.to_string().contains("Never touch migrations/, whatever the tests say."), "{of_once}");
@@ -291,12 +291,12 @@ fn f39_a_plan_without_a_model_foretells_no_call_and_what_the_summary_may_take() 
     for (preset, has, calls) in [("offload", false, 0), ("offload", true, 1), ("factor3", false, 0)] {
         let call = if has { json!({ "call": true }) } else { json!("extractive") };
         let options = json!({ "preset": preset, "summarize": call, "compactAt": { "tokens": 1_000 } });
-        let mut desk = Harness::new(options);
-        desk.append(&talk(12, 150));
-        let plan = desk.host.run(desk.session.plan()).unwrap();
+        let mut harness = Harness::new(options);
+        harness.append(&talk(12, 150));
+        let plan = harness.host.run(harness.session.plan()).unwrap();
         let rung = plan.edits.iter().find(|rung| rung.kind == "summarize").unwrap();
         let replaced: usize = {
-            let items = look(&desk.session).unwrap().context.items().to_vec();
+            let items = look(&harness.session).unwrap().context.items().to_vec();
             rung.indices.iter().map(|index| items[*index].size.tokens).sum()
         };
         // A summary of 320 tokens is asked for in this window, or of 200.
@@ -313,10 +313,10 @@ fn f39_a_plan_without_a_model_foretells_no_call_and_what_the_summary_may_take() 
 #[test]
 fn f39_s5_2_a_prompt_that_fills_the_window_to_the_token_needs_no_snapshot_and_one_more_does() {
     for (last, snapshots) in [(4_000, 0), (4_001, 1)] {
-        let mut desk = factor3(8_000);
-        costing(&mut desk, &[1_000, 1_000, 1_000, 1_000, last]);
-        assert!(desk.prepare().result.unwrap().success);
-        let taken = crate::support::snapshots::list(&mut desk);
+        let mut harness = factor3(8_000);
+        costing(&mut harness, &[1_000, 1_000, 1_000, 1_000, last]);
+        assert!(harness.prepare().result.unwrap().success);
+        let taken = crate::support::snapshots::list(&mut harness);
         assert_eq!(taken.len(), snapshots, "{last}");
     }
 }

@@ -60,35 +60,35 @@ fn s5_18_a_session_of_schema_100_is_backed_up_and_migrated_when_it_is_opened() {
     assert_eq!((before["v"].as_u64(), none), (Some(100), None));
     let old = memory.read(&[session]).unwrap().remove(0).unwrap();
 
-    let mut desk = Harness::over(Rc::clone(&memory), "b", settings_of_old());
+    let mut harness = Harness::over(Rc::clone(&memory), "b", settings_of_old());
     let (_, row, backup) = rows(&memory);
     assert_eq!(row["v"], SCHEMA);
     assert_eq!(row["compressions"], 1, "one of its three views is a summary");
     let mut anew = Harness::over(Rc::default(), "c", settings_of_old());
     let messages: Vec<_> = fixture()["messages"].as_array().unwrap().iter().map(body).collect();
     anew.append(&messages);
-    let total = desk.session.metadata().unwrap().total_tokens;
+    let total = harness.session.metadata().unwrap().total_tokens;
     assert_eq!(total, anew.session.metadata().unwrap().total_tokens, "all messages are counted");
     assert_eq!(backup.unwrap(), old, "the backup is the row byte for byte");
     let fixture = fixture();
-    assert_eq!(Value::from(desk.sent()), fixture["context"], "the same messages are sent");
-    assert_eq!(Value::from(desk.context()), fixture["context"]);
+    assert_eq!(Value::from(harness.sent()), fixture["context"], "the same messages are sent");
+    assert_eq!(Value::from(harness.context()), fixture["context"]);
     let stored: Vec<Value> =
-        desk.stored().messages.iter().map(|body| serde_json::from_str(body).unwrap()).collect();
+        harness.stored().messages.iter().map(|body| serde_json::from_str(body).unwrap()).collect();
     assert_eq!(Value::from(stored), fixture["messages"], "the transcript is whole");
     let references: Vec<String> =
-        desk.session.explain().unwrap().into_iter().filter_map(|entry| entry.reference).collect();
+        harness.session.explain().unwrap().into_iter().filter_map(|entry| entry.reference).collect();
     assert!(references.len() > 4);
     for reference in references {
-        assert!(desk.read(&reference).starts_with("result "));
+        assert!(harness.read(&reference).starts_with("result "));
     }
     // It goes on as any other.
-    desk.append(&[user("go on")]);
-    assert!(desk.compact().success);
+    harness.append(&[user("go on")]);
+    assert!(harness.compact().success);
     assert_eq!(rows(&memory).1["compressions"], 2);
     let mut again = Harness::over(Rc::clone(&memory), "c", settings_of_old());
-    assert_eq!(again.sent(), desk.sent());
-    desk.host.run(desk.session.delete()).unwrap();
+    assert_eq!(again.sent(), harness.sent());
+    harness.host.run(harness.session.delete()).unwrap();
     assert!(memory.rows().is_empty(), "the backup goes with the session");
 }
 
@@ -115,8 +115,8 @@ fn s5_18_whatever_happens_on_the_way_the_store_holds_the_old_session_or_the_new_
         } else {
             assert_eq!(memory.rows(), before, "{how:?} changed nothing");
         }
-        let mut desk = Harness::over(memory, "c", settings_of_old());
-        assert_eq!(Value::from(desk.sent()), fixture()["context"], "{how:?}");
+        let mut harness = Harness::over(memory, "c", settings_of_old());
+        assert_eq!(Value::from(harness.sent()), fixture()["context"], "{how:?}");
     }
 }
 
@@ -141,24 +141,24 @@ fn s5_18_two_tabs_migrate_a_session_once() {
 fn s5_18_a_backup_puts_the_session_back_until_it_goes_on() {
     let memory = old_store();
     let (_, before, _) = rows(&memory);
-    let mut desk = Harness::over(Rc::clone(&memory), "b", settings_of_old());
-    let schema = desk.host.run(Session::restore_backup("s".into())).unwrap();
+    let mut harness = Harness::over(Rc::clone(&memory), "b", settings_of_old());
+    let schema = harness.host.run(Session::restore_backup("s".into())).unwrap();
     let (_, mut row, backup) = rows(&memory);
     assert_eq!((schema, backup), (100, None));
     assert_eq!(row["ver"], before["ver"].as_u64().unwrap() + 2, "the store counts two commits more");
     row["ver"] = before["ver"].clone();
     assert_eq!(row, before);
-    let none = desk.host.run(Session::restore_backup("s".into())).unwrap_err();
+    let none = harness.host.run(Session::restore_backup("s".into())).unwrap_err();
     assert_eq!(none.code, Code::NotFound);
-    let none = desk.host.run(Session::restore_backup("other".into())).unwrap_err();
+    let none = harness.host.run(Session::restore_backup("other".into())).unwrap_err();
     assert_eq!(none.code, Code::NotFound);
 
-    let mut desk = Harness::over(Rc::clone(&memory), "c", settings_of_old());
-    assert_eq!(Value::from(desk.sent()), fixture()["context"]);
-    desk.append(&[user("go on")]);
-    let late = desk.host.run(Session::restore_backup("s".into())).unwrap_err();
+    let mut harness = Harness::over(Rc::clone(&memory), "c", settings_of_old());
+    assert_eq!(Value::from(harness.sent()), fixture()["context"]);
+    harness.append(&[user("go on")]);
+    let late = harness.host.run(Session::restore_backup("s".into())).unwrap_err();
     assert_eq!(late.code, Code::Conflict, "what was said since would be lost");
-    assert_eq!(desk.stored().messages.len(), 35);
+    assert_eq!(harness.stored().messages.len(), 35);
 }
 
 /// The session's row with other fields.
@@ -200,10 +200,10 @@ fn s5_18_what_no_release_can_read_is_refused_and_left_alone() {
 #[test]
 fn s5_18_an_app_that_is_rolled_back_keeps_what_a_newer_release_noted() {
     let memory = doctored(json!({ "v": 150, "colour": { "of": ["red", 1] } }));
-    let mut desk = Harness::over(Rc::clone(&memory), "b", settings_of_old());
-    desk.append(&[user("go on")]);
+    let mut harness = Harness::over(Rc::clone(&memory), "b", settings_of_old());
+    harness.append(&[user("go on")]);
     let (_, row, backup) = rows(&memory);
     assert_eq!((row["v"].as_u64(), &row["colour"]), (Some(150), &json!({ "of": ["red", 1] })));
     assert_eq!(backup, None);
-    assert!(desk.session.explain().unwrap().iter().any(|entry| entry.fate == Fate::Summarised));
+    assert!(harness.session.explain().unwrap().iter().any(|entry| entry.fate == Fate::Summarised));
 }

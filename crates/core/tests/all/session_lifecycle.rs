@@ -16,8 +16,8 @@ fn chat(from: usize, to: usize) -> Vec<Body> {
     (from..to).map(|n| if n % 2 == 0 { user(&format!("message {n}")) } else { assistant("noted") }).collect()
 }
 
-fn texts(desk: &mut Harness) -> Vec<String> {
-    desk.sent().iter().map(|message| message["content"].as_str().unwrap().to_string()).collect()
+fn texts(harness: &mut Harness) -> Vec<String> {
+    harness.sent().iter().map(|message| message["content"].as_str().unwrap().to_string()).collect()
 }
 
 #[test]
@@ -49,12 +49,12 @@ fn two_tabs_that_begin_the_same_session_share_it() {
     assert_eq!(a.stored().messages.len(), 3);
 }
 
-/// A desk whose store takes few operations at once.
+/// A harness whose store takes few operations at once.
 fn small_batches(most: usize) -> Harness {
-    let mut desk = Harness::new(json!({}));
+    let mut harness = Harness::new(json!({}));
     let opened = Session::open(settings(json!({})), Some("s".into()), most);
-    desk.session = desk.host.run(opened).unwrap().0;
-    desk
+    harness.session = harness.host.run(opened).unwrap().0;
+    harness
 }
 
 fn is_delete(effect: &Effect) -> bool {
@@ -63,24 +63,24 @@ fn is_delete(effect: &Effect) -> bool {
 
 #[test]
 fn a_session_that_no_batch_holds_is_written_and_deleted_in_several() {
-    let mut desk = small_batches(20);
-    desk.append(&chat(0, 100));
-    desk.append(&chat(100, 101));
-    assert_eq!(desk.stored().messages.len(), 101);
-    desk.host.run(desk.session.delete()).unwrap();
-    assert!(desk.memory.rows().is_empty());
+    let mut harness = small_batches(20);
+    harness.append(&chat(0, 100));
+    harness.append(&chat(100, 101));
+    assert_eq!(harness.stored().messages.len(), 101);
+    harness.host.run(harness.session.delete()).unwrap();
+    assert!(harness.memory.rows().is_empty());
     let size = |batch: &Batch| batch.expect.len() + batch.puts.len() + batch.deletes.len();
-    assert!(desk.host.seen.commits.iter().all(|batch| size(batch) <= 20));
+    assert!(harness.host.seen.commits.iter().all(|batch| size(batch) <= 20));
 }
 
 #[test]
 fn a_deletion_that_was_stopped_half_way_is_ended_by_the_next_open() {
     for stop in 1..=6 {
-        let mut desk = small_batches(20);
-        desk.append(&chat(0, 60));
-        desk.host.fault(stop, is_delete, How::CrashBefore);
-        let ended = desk.host.try_run(desk.session.delete());
-        let mut next = Harness::over(Rc::clone(&desk.memory), "b", json!({}));
+        let mut harness = small_batches(20);
+        harness.append(&chat(0, 60));
+        harness.host.fault(stop, is_delete, How::CrashBefore);
+        let ended = harness.host.try_run(harness.session.delete());
+        let mut next = Harness::over(Rc::clone(&harness.memory), "b", json!({}));
         if stop == 1 {
             assert!(ended.is_none());
             assert_eq!(texts(&mut next).len(), 60, "nothing had happened");
@@ -94,17 +94,17 @@ fn a_deletion_that_was_stopped_half_way_is_ended_by_the_next_open() {
 
 #[test]
 fn an_append_between_the_look_and_the_deletion_is_deleted_too() {
-    let mut desk = Harness::new(json!({}));
-    desk.append(&chat(0, 4));
-    let mut other = Harness::over(Rc::clone(&desk.memory), "b", json!({}));
+    let mut harness = Harness::new(json!({}));
+    harness.append(&chat(0, 4));
+    let mut other = Harness::over(Rc::clone(&harness.memory), "b", json!({}));
     let mut appended = false;
-    desk.host.meanwhile = Box::new(move |effect| {
+    harness.host.meanwhile = Box::new(move |effect| {
         if is_delete(effect) && !std::mem::replace(&mut appended, true) {
             other.append(&chat(4, 5));
         }
     });
-    desk.host.run(desk.session.delete()).unwrap();
-    assert!(desk.memory.rows().is_empty());
+    harness.host.run(harness.session.delete()).unwrap();
+    assert!(harness.memory.rows().is_empty());
 }
 
 #[test]
@@ -112,11 +112,11 @@ fn s1_4_the_cooldown_is_part_of_the_session() {
     let memory = Harness::new(json!({})).memory;
     let mut calls = 0;
     for reopened in 0..4 {
-        let mut desk = Harness::over(Rc::clone(&memory), "a", over_threshold());
-        desk.host.summarise = Box::new(|_, _| thrown("out of order", None));
-        desk.append(&if reopened == 0 { talk(20, 60) } else { vec![user("go on")] });
-        desk.prepare();
-        calls += desk.host.seen.requests.len();
+        let mut harness = Harness::over(Rc::clone(&memory), "a", over_threshold());
+        harness.host.summarise = Box::new(|_, _| thrown("out of order", None));
+        harness.append(&if reopened == 0 { talk(20, 60) } else { vec![user("go on")] });
+        harness.prepare();
+        calls += harness.host.seen.requests.len();
     }
     assert_eq!(calls, 1, "five steps lie between two attempts, whoever opens the session");
 }
@@ -128,23 +128,23 @@ fn over_threshold() -> serde_json::Value {
 
 #[test]
 fn an_attempt_that_cannot_be_noted_is_made_all_the_same() {
-    let mut desk = Harness::new(json!({ "summarize": { "call": true } }));
-    desk.append(&talk(8, 60));
+    let mut harness = Harness::new(json!({ "summarize": { "call": true } }));
+    harness.append(&talk(8, 60));
     let is_job = |effect: &Effect| matches!(effect, Effect::Commit(batch) if has(batch, "jobs/") && !has(batch, "views/"));
-    desk.host.fault(1, is_job, How::Fail(Code::QuotaExceeded));
-    desk.host.summarise = Box::new(|_, _| summary(SUMMARY));
-    assert!(desk.compact().success);
+    harness.host.fault(1, is_job, How::Fail(Code::QuotaExceeded));
+    harness.host.summarise = Box::new(|_, _| summary(SUMMARY));
+    assert!(harness.compact().success);
 }
 
 #[test]
 fn messages_of_no_common_format_are_refused_with_their_index() {
-    let mut desk = Harness::new(json!({}));
-    desk.append(&[user("hello")]);
+    let mut harness = Harness::new(json!({}));
+    harness.append(&[user("hello")]);
     let odd: Body =
         Rc::from(r#"{"role":"assistant","content":[{"type":"tool_use","id":"a","name":"f","input":{}}]}"#);
-    desk.append(&[odd]);
+    harness.append(&[odd]);
     let openai: Body = Rc::from(r#"{"role":"tool","tool_call_id":"a","content":"x"}"#);
-    let error = desk.host.run(desk.session.append(vec![openai])).unwrap_err();
+    let error = harness.host.run(harness.session.append(vec![openai])).unwrap_err();
     assert_eq!(error.code, Code::InvalidMessage);
 }
 
@@ -161,19 +161,19 @@ fn races(host: &mut Host, lost: u32) {
 #[test]
 fn f39_deleting_and_mending_get_through_where_twelve_races_are_lost_and_give_up_after_one_more() {
     for (lost, through) in [(12, true), (13, false)] {
-        let mut desk = Harness::new(json!({}));
-        desk.append(&chat(0, 2));
-        races(&mut desk.host, lost);
-        let deleted = desk.host.run(desk.session.delete());
+        let mut harness = Harness::new(json!({}));
+        harness.append(&chat(0, 2));
+        races(&mut harness.host, lost);
+        let deleted = harness.host.run(harness.session.delete());
         assert_eq!(deleted.map_err(|error| error.code), if through { Ok(()) } else { Err(Code::Conflict) });
-        assert_eq!(desk.memory.rows().is_empty(), through);
+        assert_eq!(harness.memory.rows().is_empty(), through);
 
-        let mut desk = Harness::new(json!({}));
-        desk.append(&chat(0, 2));
-        let rows = desk.memory.rows();
+        let mut harness = Harness::new(json!({}));
+        harness.append(&chat(0, 2));
+        let rows = harness.memory.rows();
         let (key, _) = rows.iter().find(|(key, _)| key.to_string().starts_with("sessions/")).unwrap();
-        desk.memory.damage(key, None);
-        let mut host = Host::new(Rc::clone(&desk.memory) as _, "b");
+        harness.memory.damage(key, None);
+        let mut host = Host::new(Rc::clone(&harness.memory) as _, "b");
         races(&mut host, lost);
         let opened = host.run(Session::open(settings(json!({})), Some("s".into()), 10_000));
         assert_eq!(

@@ -85,23 +85,23 @@ proptest! {
             "summarize": { "attempts": 1, "fallback": (["none", "extractive"][fallback]) },
             "tokenCounter": counts.then_some(true),
         });
-        let mut desk = Harness::new(options);
-        desk.host.count = Box::new(|_, body| context_compactor_core::step::Event::Number(body.len() as f64 / 9.0));
-        desk.host.summarise = Box::new(move |_, _| summary(&"Something was done about it. ".repeat(words)));
+        let mut harness = Harness::new(options);
+        harness.host.count = Box::new(|_, body| context_compactor_core::step::Event::Number(body.len() as f64 / 9.0));
+        harness.host.summarise = Box::new(move |_, _| summary(&"Something was done about it. ".repeat(words)));
         for round in 0..rounds {
-            desk.append(&messages(format, &turns, round * turns.len()).concat());
-            let (before, tokens) = (desk.context(), desk.session.usage().unwrap().used_tokens);
-            let result = desk.compact();
-            let after = desk.context();
+            harness.append(&messages(format, &turns, round * turns.len()).concat());
+            let (before, tokens) = (harness.context(), harness.session.usage().unwrap().used_tokens);
+            let result = harness.compact();
+            let after = harness.context();
             prop_assert_eq!(result.previous_tokens, tokens);
-            prop_assert_eq!(result.current_tokens, desk.session.usage().unwrap().used_tokens);
+            prop_assert_eq!(result.current_tokens, harness.session.usage().unwrap().used_tokens);
             if result.summary.is_some() {
                 prop_assert!(result.success && result.current_tokens < result.previous_tokens);
             } else if result.applied_edits.is_empty() {
                 prop_assert_eq!(after.clone(), before);
             }
             assert_valid(format, &after);
-            prop_assert_eq!(result.ledger.len(), desk.stored().messages.len());
+            prop_assert_eq!(result.ledger.len(), harness.stored().messages.len());
         }
     }
 
@@ -115,17 +115,17 @@ proptest! {
             "summarize": { "attempts": 1 },
             "presetOptions": { "compactTriggerThreshold": gain, "compactCooldownSteps": cooldown, "scanRatio": f64::from(ratio) / 10.0 },
         });
-        let mut desk = Harness::new(options);
+        let mut harness = Harness::new(options);
         if fails {
-            desk.host.summarise = Box::new(|_, _| thrown("no", None));
+            harness.host.summarise = Box::new(|_, _| thrown("no", None));
         }
         for bodies in messages(format, &turns, 0) {
-            desk.append(&bodies);
-            let (context, seen) = (desk.context(), desk.host.seen.requests.len());
-            let plan = desk.host.run(desk.session.plan()).unwrap();
-            prop_assert_eq!(desk.context(), context);
-            prop_assert_eq!(desk.host.seen.requests.len(), seen);
-            let prepared = desk.host.run(desk.session.prepare(Trigger::Auto, Vec::new())).unwrap();
+            harness.append(&bodies);
+            let (context, seen) = (harness.context(), harness.host.seen.requests.len());
+            let plan = harness.host.run(harness.session.plan()).unwrap();
+            prop_assert_eq!(harness.context(), context);
+            prop_assert_eq!(harness.host.seen.requests.len(), seen);
+            let prepared = harness.host.run(harness.session.prepare(Trigger::Auto, Vec::new())).unwrap();
             let planned: Vec<_> = plan.edits.iter().map(|rung| (rung.kind, rung.indices.clone())).collect();
             let mut done: Vec<_> = prepared.edits.iter().map(|edit| (edit.kind, edit.indices.clone())).collect();
             if let Some(result) = prepared.result.filter(|result| !result.success) {
@@ -135,8 +135,8 @@ proptest! {
             }
             prop_assert_eq!(planned, done, "{}", plan.reason);
             prop_assert_eq!(plan.will_compact, !plan.edits.is_empty());
-            let items = context_compactor_core::session::audit::look(&desk.session).unwrap();
-            prop_assert!(conserve(&items.context, desk.session.explain().unwrap().len()).is_ok());
+            let items = context_compactor_core::session::audit::look(&harness.session).unwrap();
+            prop_assert!(conserve(&items.context, harness.session.explain().unwrap().len()).is_ok());
         }
     }
 }

@@ -14,24 +14,24 @@ use serde_json::json;
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
-fn sync(desk: &mut Harness, known: usize, history: &[Body]) -> (usize, Option<usize>) {
-    let synced = desk.host.run(desk.session.sync(known, history[known..].to_vec())).unwrap();
+fn sync(harness: &mut Harness, known: usize, history: &[Body]) -> (usize, Option<usize>) {
+    let synced = harness.host.run(harness.session.sync(known, history[known..].to_vec())).unwrap();
     (synced.appended, synced.diverged)
 }
 
 #[test]
 fn s1_15_a_call_is_not_sent_before_its_result_and_is_sent_with_it() {
     for format in FORMATS {
-        let mut desk = Harness::new(json!({}));
-        desk.append(&[user("read both")]);
-        desk.append(&calls(format, &[("a", "x"), ("b", "y")]));
-        let sent = desk.sent();
+        let mut harness = Harness::new(json!({}));
+        harness.append(&[user("read both")]);
+        harness.append(&calls(format, &[("a", "x"), ("b", "y")]));
+        let sent = harness.sent();
         assert_eq!(sent.len(), 1, "{format:?}");
         assert_valid(format, &sent);
-        assert!(matches!(&desk.host.seen.notices[0], Notice::Warning { code: Code::InvalidMessage, .. }));
-        desk.append(&results(format, &[("a", "1"), ("b", "2")]));
-        let sent = desk.sent();
-        assert_eq!(sent.len(), desk.stored().messages.len(), "{format:?}: nothing was lost");
+        assert!(matches!(&harness.host.seen.notices[0], Notice::Warning { code: Code::InvalidMessage, .. }));
+        harness.append(&results(format, &[("a", "1"), ("b", "2")]));
+        let sent = harness.sent();
+        assert_eq!(sent.len(), harness.stored().messages.len(), "{format:?}: nothing was lost");
         assert_valid(format, &sent);
     }
 }
@@ -39,21 +39,21 @@ fn s1_15_a_call_is_not_sent_before_its_result_and_is_sent_with_it() {
 #[test]
 fn s1_15_orphaned_results_are_not_sent_and_stay_in_the_log() {
     for format in FORMATS {
-        let mut desk = Harness::new(json!({}));
-        desk.append(&[user("hello")]);
-        desk.append(&results(format, &[("never", "asked")]));
-        desk.append(&[assistant("well")]);
-        let sent = desk.sent();
+        let mut harness = Harness::new(json!({}));
+        harness.append(&[user("hello")]);
+        harness.append(&results(format, &[("never", "asked")]));
+        harness.append(&[assistant("well")]);
+        let sent = harness.sent();
         assert!(!serde_json::to_string(&sent).unwrap().contains("asked"));
         assert_valid(format, &sent);
-        assert_eq!(desk.stored().messages.len(), 3);
+        assert_eq!(harness.stored().messages.len(), 3);
     }
-    let mut desk = Harness::new(json!({}));
+    let mut harness = Harness::new(json!({}));
     let broken = json!({ "role": "assistant", "content": null, "tool_calls": [{ "id": "a", "type": "function", "function": { "name": "f", "arguments": "[1" } }] });
-    desk.append(&[user("hello"), body(&broken)]);
-    desk.append(&results(Format::OpenaiChat, &[("a", "result")]));
-    desk.append(&[assistant("sorry")]);
-    let sent = desk.sent();
+    harness.append(&[user("hello"), body(&broken)]);
+    harness.append(&results(Format::OpenaiChat, &[("a", "result")]));
+    harness.append(&[assistant("sorry")]);
+    let sent = harness.sent();
     assert_eq!(sent.len(), 2, "arguments that are no object take their whole exchange away");
     assert_valid(Format::OpenaiChat, &sent);
 }
@@ -62,21 +62,21 @@ fn s1_15_orphaned_results_are_not_sent_and_stay_in_the_log() {
 fn a_call_that_still_waits_for_its_result_is_never_compressed() {
     for format in FORMATS {
         for keep in [json!({ "tokens": 1 }), json!({ "fraction": 0.0 }), json!({ "messages": 1 })] {
-            let mut desk = Harness::new(json!({ "keep": keep }));
-            desk.append(&talk(4, 60));
-            desk.append(&[user("read both")]);
-            desk.append(&calls(format, &[("a", "x"), ("b", "y")]));
+            let mut harness = Harness::new(json!({ "keep": keep }));
+            harness.append(&talk(4, 60));
+            harness.append(&[user("read both")]);
+            harness.append(&calls(format, &[("a", "x"), ("b", "y")]));
             if format == Format::OpenaiChat {
-                desk.append(&results(format, &[("a", "first")]));
+                harness.append(&results(format, &[("a", "first")]));
             }
-            assert!(desk.compact().success);
+            assert!(harness.compact().success);
             let rest: &[(&str, &str)] = if format == Format::OpenaiChat {
                 &[("b", "second")]
             } else {
                 &[("a", "first"), ("b", "second")]
             };
-            desk.append(&results(format, rest));
-            let sent = serde_json::to_string(&desk.sent()).unwrap();
+            harness.append(&results(format, rest));
+            let sent = serde_json::to_string(&harness.sent()).unwrap();
             assert!(sent.contains("first") && sent.contains("second"), "{format:?} {keep}: {sent}");
         }
     }
@@ -85,31 +85,31 @@ fn a_call_that_still_waits_for_its_result_is_never_compressed() {
 #[test]
 fn sync_recognises_what_it_knows_and_appends_the_rest() {
     for format in FORMATS {
-        let mut desk = Harness::new(json!({ "compactAt": { "tokens": 100 } }));
+        let mut harness = Harness::new(json!({ "compactAt": { "tokens": 100 } }));
         let history: Vec<Body> = (0..4).flat_map(|nth| turn(format, nth, 60)).collect();
-        assert_eq!(sync(&mut desk, 0, &history[..8]), (8, None));
-        assert_eq!(sync(&mut desk, 0, &history[..8]), (0, None));
-        assert_eq!(sync(&mut desk, 8, &history[..12]), (4, None));
-        desk.compact();
+        assert_eq!(sync(&mut harness, 0, &history[..8]), (8, None));
+        assert_eq!(sync(&mut harness, 0, &history[..8]), (0, None));
+        assert_eq!(sync(&mut harness, 8, &history[..12]), (4, None));
+        harness.compact();
         // What was summarised is compared with the log.
-        assert_eq!(sync(&mut desk, 0, &history), (4, None));
-        assert_eq!(desk.stored().messages.len(), 16);
+        assert_eq!(sync(&mut harness, 0, &history), (4, None));
+        assert_eq!(harness.stored().messages.len(), 16);
         // A changed past is reported with its index, and nothing is guessed.
         let mut changed = history.clone();
         changed[5] = user("something else");
         changed.push(user("new"));
-        assert_eq!(sync(&mut desk, 0, &changed), (0, Some(5)));
-        assert_eq!(sync(&mut desk, 0, &history[..6]), (0, Some(6)));
-        assert_eq!(desk.stored().messages.len(), 16);
+        assert_eq!(sync(&mut harness, 0, &changed), (0, Some(5)));
+        assert_eq!(sync(&mut harness, 0, &history[..6]), (0, Some(6)));
+        assert_eq!(harness.stored().messages.len(), 16);
     }
 }
 
 #[test]
 fn sync_of_an_edit_in_the_tail_after_reopening_is_seen() {
-    let mut desk = Harness::new(json!({}));
+    let mut harness = Harness::new(json!({}));
     let mut history = talk(3, 20);
-    sync(&mut desk, 0, &history);
-    let mut again = Harness::over(Rc::clone(&desk.memory), "b", json!({}));
+    sync(&mut harness, 0, &history);
+    let mut again = Harness::over(Rc::clone(&harness.memory), "b", json!({}));
     history[5] = assistant("another answer");
     assert_eq!(sync(&mut again, 0, &history), (0, Some(5)));
 }
@@ -117,61 +117,65 @@ fn sync_of_an_edit_in_the_tail_after_reopening_is_seen() {
 #[test]
 fn lesson_triplicates_two_tabs_that_sync_the_same_history_write_it_once() {
     let history = talk(3, 20);
-    let mut desk = Harness::new(json!({}));
-    let mut other = Harness::over(Rc::clone(&desk.memory), "b", json!({}));
+    let mut harness = Harness::new(json!({}));
+    let mut other = Harness::over(Rc::clone(&harness.memory), "b", json!({}));
     assert_eq!(sync(&mut other, 0, &history[..4]), (4, None));
     // This tab knows of nothing yet: it finds out when it writes.
-    assert_eq!(sync(&mut desk, 0, &history), (2, None));
-    assert_eq!(desk.stored().messages.len(), 6);
+    assert_eq!(sync(&mut harness, 0, &history), (2, None));
+    assert_eq!(harness.stored().messages.len(), 6);
     let mut changed = history.clone();
     changed[4] = user("not what the other tab has");
     changed.push(assistant("new"));
-    let mut late = Harness::over(Rc::clone(&desk.memory), "c", json!({}));
+    let mut late = Harness::over(Rc::clone(&harness.memory), "c", json!({}));
     assert_eq!(sync(&mut late, 0, &changed), (0, Some(4)));
     // After a write whose fate is unknown the same history is handed over again.
-    desk.host.fault(1, is_commit, How::Lost);
-    desk.host.fault(
+    harness.host.fault(1, is_commit, How::Lost);
+    harness.host.fault(
         1,
         |effect| matches!(effect, context_compactor_core::step::Effect::Read(_)),
         How::Fail(Code::StoreUnavailable),
     );
     let longer: Vec<Body> = history.iter().cloned().chain([user("again")]).collect();
-    let error = desk.host.run(desk.session.sync(0, longer.clone())).unwrap_err();
+    let error = harness.host.run(harness.session.sync(0, longer.clone())).unwrap_err();
     assert_eq!(error.code, Code::Indeterminate, "it may have been written, and the store cannot be asked");
-    assert_eq!(sync(&mut desk, 0, &longer).1, None);
-    assert_eq!(desk.stored().messages.len(), 7);
+    assert_eq!(sync(&mut harness, 0, &longer).1, None);
+    assert_eq!(harness.stored().messages.len(), 7);
 }
 
 #[test]
 fn sync_does_not_trust_a_count_that_it_does_not_have() {
-    let mut desk = Harness::new(json!({}));
-    desk.append(&talk(1, 20));
-    let error = desk.host.run(desk.session.sync(5, talk(1, 20))).unwrap_err();
+    let mut harness = Harness::new(json!({}));
+    harness.append(&talk(1, 20));
+    let error = harness.host.run(harness.session.sync(5, talk(1, 20))).unwrap_err();
     assert_eq!(error.code, Code::InvalidOption);
 }
 
 #[test]
 fn the_format_settles_with_the_first_message_that_says_it() {
-    let mut desk = Harness::new(json!({}));
-    desk.append(&[user("plain"), assistant("text")]);
-    desk.append(&turn(Format::Anthropic, 0, 100));
-    let usage = desk.session.usage().unwrap();
-    let again = Harness::over(Rc::clone(&desk.memory), "b", json!({}));
+    let mut harness = Harness::new(json!({}));
+    harness.append(&[user("plain"), assistant("text")]);
+    harness.append(&turn(Format::Anthropic, 0, 100));
+    let usage = harness.session.usage().unwrap();
+    let again = Harness::over(Rc::clone(&harness.memory), "b", json!({}));
     assert_eq!(again.session.usage().unwrap(), usage, "what was there is counted in it too");
-    assert_eq!(look(&again.session).unwrap().context.items(), look(&desk.session).unwrap().context.items());
-    let error = desk.host.run(desk.session.append(results(Format::OpenaiChat, &[("x", "y")]))).unwrap_err();
+    assert_eq!(
+        look(&again.session).unwrap().context.items(),
+        look(&harness.session).unwrap().context.items()
+    );
+    let error =
+        harness.host.run(harness.session.append(results(Format::OpenaiChat, &[("x", "y")]))).unwrap_err();
     assert_eq!((error.code, error.index), (Code::InvalidMessage, Some(0)));
 }
 
 #[test]
 fn a_failed_append_settles_nothing() {
-    let mut desk = Harness::new(json!({}));
-    desk.append(&[user("plain")]);
-    desk.host.fault(1, is_commit, How::Fail(Code::QuotaExceeded));
-    let error = desk.host.run(desk.session.append(turn(Format::Anthropic, 0, 20))).unwrap_err();
+    let mut harness = Harness::new(json!({}));
+    harness.append(&[user("plain")]);
+    harness.host.fault(1, is_commit, How::Fail(Code::QuotaExceeded));
+    let error = harness.host.run(harness.session.append(turn(Format::Anthropic, 0, 20))).unwrap_err();
     assert_eq!(error.code, Code::QuotaExceeded);
-    desk.append(&turn(Format::OpenaiChat, 0, 20));
-    assert_eq!(desk.stored().messages.len(), 5);
+    harness.append(&turn(Format::OpenaiChat, 0, 20));
+    assert_eq!(harness.stored().messages.len(), 5);
 }
 
 #[test]
@@ -190,57 +194,64 @@ fn lesson_lost_writes_a_batch_whose_answer_was_lost_stays_when_the_next_one_sett
 
 #[test]
 fn a_format_that_settles_in_a_race_is_kept() {
-    let mut desk = Harness::new(json!({}));
+    let mut harness = Harness::new(json!({}));
     // Both formats admit this block; they count it differently.
     let thought = json!({ "type": "thinking", "thinking": "a thought of some length, to be counted" });
     let answer = json!({ "role": "assistant", "content": [thought, { "type": "text", "text": "so" }] });
-    desk.append(&[user("plain")]);
-    let mut other = Harness::over(Rc::clone(&desk.memory), "b", json!({}));
+    harness.append(&[user("plain")]);
+    let mut other = Harness::over(Rc::clone(&harness.memory), "b", json!({}));
     other.append(&[body(&answer)]);
-    desk.append(&turn(Format::Anthropic, 0, 20));
-    let again = Harness::over(Rc::clone(&desk.memory), "c", json!({}));
-    assert_eq!(look(&again.session).unwrap().context.items(), look(&desk.session).unwrap().context.items());
+    harness.append(&turn(Format::Anthropic, 0, 20));
+    let again = Harness::over(Rc::clone(&harness.memory), "c", json!({}));
+    assert_eq!(
+        look(&again.session).unwrap().context.items(),
+        look(&harness.session).unwrap().context.items()
+    );
     // The other tab takes the format over with its next write, and counts what it holds anew.
     other.append(&[user("next")]);
-    let again = Harness::over(Rc::clone(&desk.memory), "d", json!({}));
+    let again = Harness::over(Rc::clone(&harness.memory), "d", json!({}));
     assert_eq!(look(&again.session).unwrap().context.items(), look(&other.session).unwrap().context.items());
 }
 
 #[test]
 fn an_invalid_message_is_named_and_nothing_is_written() {
-    let mut desk = Harness::new(json!({}));
+    let mut harness = Harness::new(json!({}));
     let bad = body(&json!({ "role": "user", "content": 7 }));
-    let error = desk.host.run(desk.session.append(vec![user("fine"), bad])).unwrap_err();
+    let error = harness.host.run(harness.session.append(vec![user("fine"), bad])).unwrap_err();
     assert!(matches!(error.code, Code::InvalidMessage | Code::UnknownFormat), "{error}");
-    assert_eq!(desk.stored().messages.len(), 0);
+    assert_eq!(harness.stored().messages.len(), 0);
 }
 
 #[test]
 fn lesson_wrong_counts_the_apps_counter_is_the_only_one() {
-    let mut desk = Harness::new(json!({ "tokenCounter": true, "compactAt": { "tokens": 100_000 } }));
+    let mut harness = Harness::new(json!({ "tokenCounter": true, "compactAt": { "tokens": 100_000 } }));
     let asked = Rc::new(RefCell::new(Vec::new()));
     let seen = Rc::clone(&asked);
-    desk.host.count = Box::new(move |whose, _| {
+    harness.host.count = Box::new(move |whose, _| {
         seen.borrow_mut().push(whose);
         Event::Number(10.5)
     });
-    desk.append(&talk(3, 60));
+    harness.append(&talk(3, 60));
     assert_eq!(*asked.borrow(), (0..6).map(MessageSource::New).collect::<Vec<_>>());
-    assert_eq!(desk.session.usage().unwrap().used_tokens, 66, "parts of tokens round up, message by message");
-    let result = desk.compact();
+    assert_eq!(
+        harness.session.usage().unwrap().used_tokens,
+        66,
+        "parts of tokens round up, message by message"
+    );
+    let result = harness.compact();
     assert_eq!((result.previous_tokens, result.current_tokens), (66, 66), "{:?}", result.error);
-    desk.append(&talk(4, 60));
-    let result = desk.compact();
+    harness.append(&talk(4, 60));
+    let result = harness.compact();
     assert!(result.success && asked.borrow().contains(&MessageSource::Ours));
     // A whole history: the new ones are named by their place in what was handed over.
     asked.borrow_mut().clear();
     let history: Vec<Body> = talk(3, 60).into_iter().chain(talk(4, 60)).chain([user("more")]).collect();
-    assert_eq!(sync(&mut desk, 0, &history), (1, None));
+    assert_eq!(sync(&mut harness, 0, &history), (1, None));
     assert_eq!(*asked.borrow(), [MessageSource::New(14)]);
     for bad in [Event::Number(f64::NAN), Event::Number(-1.0), Event::Text("7".into())] {
         let answer = bad.clone();
-        desk.host.count = Box::new(move |_, _| answer.clone());
-        let error = desk.host.run(desk.session.append(vec![user("x")])).unwrap_err();
+        harness.host.count = Box::new(move |_, _| answer.clone());
+        let error = harness.host.run(harness.session.append(vec![user("x")])).unwrap_err();
         assert_eq!(
             (error.code, error.field.as_deref()),
             (Code::InvalidOption, Some("tokenCounter")),
@@ -252,31 +263,31 @@ fn lesson_wrong_counts_the_apps_counter_is_the_only_one() {
 #[test]
 fn redaction_reaches_what_a_summariser_sees_and_nothing_stored() {
     for summariser in [true, false] {
-        let mut desk = Harness::new(
+        let mut harness = Harness::new(
             json!({ "redact": { "text": true }, "summarize": { "call": summariser.then_some(true) } }),
         );
-        desk.host.redact = Box::new(|text| Event::Text(text.replace("hunter2", "[secret]")));
+        harness.host.redact = Box::new(|text| Event::Text(text.replace("hunter2", "[secret]")));
         let mut messages = talk(5, 60);
         messages[0] = user("Remember: the password is hunter2, it must be kept.");
-        desk.append(&messages);
-        let result = desk.compact();
+        harness.append(&messages);
+        let result = harness.compact();
         assert!(result.success);
         assert!(!result.summary.unwrap().contains("hunter2"));
         if summariser {
-            let content = &desk.host.seen.requests[0].0.messages[0].content;
+            let content = &harness.host.seen.requests[0].0.messages[0].content;
             assert!(content.contains("[secret]") && !content.contains("hunter2"));
         }
-        assert!(desk.stored().messages[0].contains("hunter2"));
+        assert!(harness.stored().messages[0].contains("hunter2"));
     }
 }
 
 /// A session whose summaries come from a provider.
 fn provider(kind: &str) -> Harness {
-    let mut desk = Harness::new(json!({
+    let mut harness = Harness::new(json!({
         "summarize": { "call": null, "provider": { "kind": kind, "model": "small", "headers": { "x-key": "k" } } },
     }));
-    desk.append(&talk(6, 100));
-    desk
+    harness.append(&talk(6, 100));
+    harness
 }
 
 fn answer(kind: &str) -> Event {
@@ -294,12 +305,12 @@ fn answer(kind: &str) -> Event {
 #[test]
 fn s1_7_a_provider_writes_the_summary() {
     for kind in ["openai", "anthropic"] {
-        let mut desk = provider(kind);
-        desk.host.fetch = Box::new(move |_| answer(kind));
-        let result = desk.compact();
+        let mut harness = provider(kind);
+        harness.host.fetch = Box::new(move |_| answer(kind));
+        let result = harness.compact();
         assert_eq!(result.summary.as_deref(), Some(SUMMARY), "{kind}");
         assert_eq!((result.usage.unwrap().input_tokens, result.llm_calls), (9, 1));
-        let request = &desk.host.seen.fetched[0];
+        let request = &harness.host.seen.fetched[0];
         assert!(
             request.body.contains("\"small\"") && request.headers.iter().any(|(name, _)| name == "x-key")
         );
@@ -309,9 +320,9 @@ fn s1_7_a_provider_writes_the_summary() {
 #[test]
 fn s1_7_a_provider_that_asks_to_wait_is_waited_for() {
     for kind in ["openai", "anthropic"] {
-        let mut desk = provider(kind);
+        let mut harness = provider(kind);
         let mut calls = 0;
-        desk.host.fetch = Box::new(move |_| {
+        harness.host.fetch = Box::new(move |_| {
             calls += 1;
             match calls {
                 1 => Event::Response {
@@ -322,28 +333,28 @@ fn s1_7_a_provider_that_asks_to_wait_is_waited_for() {
                 _ => answer(kind),
             }
         });
-        assert!(desk.compact().success);
-        assert_eq!(desk.host.seen.slept, [7_000], "{kind}");
+        assert!(harness.compact().success);
+        assert_eq!(harness.host.seen.slept, [7_000], "{kind}");
         // What will never do better is not tried again.
-        let mut desk = provider(kind);
-        desk.host.fetch = Box::new(|_| Event::Response {
+        let mut harness = provider(kind);
+        harness.host.fetch = Box::new(|_| Event::Response {
             status: 401,
             headers: Vec::new(),
             body: "{\"error\":{\"message\":\"bad key\"}}".into(),
         });
-        let result = desk.compact();
-        assert_eq!((result.success, desk.host.seen.fetched.len()), (false, 1));
+        let result = harness.compact();
+        assert_eq!((result.success, harness.host.seen.fetched.len()), (false, 1));
     }
 }
 
 #[test]
 fn lesson_compaction_request_overflows_the_next_attempt_is_smaller() {
-    let mut desk = Harness::new(
+    let mut harness = Harness::new(
         json!({ "summarize": { "call": null, "provider": { "kind": "openai", "model": "small" } } }),
     );
-    desk.append(&talk(12, 250));
+    harness.append(&talk(12, 250));
     let mut calls = 0;
-    desk.host.fetch = Box::new(move |_| {
+    harness.host.fetch = Box::new(move |_| {
         calls += 1;
         if calls < 3 {
             let body = json!({ "error": { "code": "context_length_exceeded", "message": "This model's maximum context length is 4096 tokens." } });
@@ -351,27 +362,27 @@ fn lesson_compaction_request_overflows_the_next_attempt_is_smaller() {
         }
         answer("openai")
     });
-    assert!(desk.compact().success);
-    let sizes: Vec<usize> = desk.host.seen.fetched.iter().map(|request| request.body.len()).collect();
+    assert!(harness.compact().success);
+    let sizes: Vec<usize> = harness.host.seen.fetched.iter().map(|request| request.body.len()).collect();
     assert!(sizes[0] > sizes[1] && sizes[1] > sizes[2], "{sizes:?}");
 }
 
 #[test]
 fn s5_15_nothing_oversized_is_prepared() {
-    let mut desk = Harness::new(json!({ "summarize": { "attempts": 1 } }));
-    desk.append(&talk(2, 40));
-    desk.append(&[user(&long("too much", 7_000))]);
-    desk.host.run(desk.session.pin(4)).unwrap();
-    let error = desk.host.run(desk.session.prepare(Trigger::Auto, Vec::new())).unwrap_err();
+    let mut harness = Harness::new(json!({ "summarize": { "attempts": 1 } }));
+    harness.append(&talk(2, 40));
+    harness.append(&[user(&long("too much", 7_000))]);
+    harness.host.run(harness.session.pin(4)).unwrap();
+    let error = harness.host.run(harness.session.prepare(Trigger::Auto, Vec::new())).unwrap_err();
     assert_eq!(error.code, Code::ContextOverflow);
-    assert_eq!(desk.stored().messages.len(), 5, "the message is in the transcript all the same");
-    let plan = desk.host.run(desk.session.plan()).unwrap();
+    assert_eq!(harness.stored().messages.len(), 5, "the message is in the transcript all the same");
+    let plan = harness.host.run(harness.session.plan()).unwrap();
     assert!(plan.proof.is_some());
     // The system prompt and the tools count.
-    let mut desk = Harness::new(json!({}));
-    desk.append(&[user("hello")]);
+    let mut harness = Harness::new(json!({}));
+    harness.append(&[user("hello")]);
     let fixed = vec![long("system", 6_500)];
-    let error = desk.host.run(desk.session.prepare(Trigger::Auto, fixed)).unwrap_err();
+    let error = harness.host.run(harness.session.prepare(Trigger::Auto, fixed)).unwrap_err();
     assert_eq!(error.code, Code::ContextOverflow);
     assert!(error.message.contains("fixed"), "{error}");
 }
@@ -383,23 +394,23 @@ fn views_of_many_generations_read_back_as_they_were() {
             "compactAt": { "tokens": 300 },
             "presetOptions": { "compactCooldownSteps": 3, "compactTriggerThreshold": 40, "scanRatio": 0.7 },
         });
-        let mut desk = Harness::new(options.clone());
+        let mut harness = Harness::new(options.clone());
         for nth in 0..90 {
-            desk.append(&turn(format, nth, 40 + nth % 5 * 20));
-            desk.prepare();
+            harness.append(&turn(format, nth, 40 + nth % 5 * 20));
+            harness.prepare();
             if nth % 3 == 0 {
-                let again = Harness::over(Rc::clone(&desk.memory), &format!("tab{nth}"), options.clone());
+                let again = Harness::over(Rc::clone(&harness.memory), &format!("tab{nth}"), options.clone());
                 assert_eq!(
                     look(&again.session).unwrap().context.items(),
-                    look(&desk.session).unwrap().context.items()
+                    look(&harness.session).unwrap().context.items()
                 );
                 assert_eq!(
                     again.session.usage().unwrap().categories[..5],
-                    desk.session.usage().unwrap().categories[..5]
+                    harness.session.usage().unwrap().categories[..5]
                 );
             }
         }
-        let stored = desk.stored();
+        let stored = harness.stored();
         assert!(stored.generation > 64, "{}", stored.generation);
         assert_eq!(stored.messages.len(), 360);
     }
@@ -407,63 +418,64 @@ fn views_of_many_generations_read_back_as_they_were() {
 
 #[test]
 fn lesson_unfinished_marker_a_job_that_never_ended_hinders_nobody() {
-    let mut desk = Harness::new(json!({}));
-    desk.append(&talk(6, 60));
-    desk.host.fault(
+    let mut harness = Harness::new(json!({}));
+    harness.append(&talk(6, 60));
+    harness.host.fault(
         1,
         |effect| matches!(effect, context_compactor_core::step::Effect::Summarize { .. }),
         How::CrashBefore,
     );
-    assert!(desk.host.try_run(desk.session.compact(None)).is_none());
-    let mut again = Harness::over(Rc::clone(&desk.memory), "b", json!({}));
+    assert!(harness.host.try_run(harness.session.compact(None)).is_none());
+    let mut again = Harness::over(Rc::clone(&harness.memory), "b", json!({}));
     assert!(again.compact().success);
 }
 
 #[test]
 fn sessions_see_nothing_of_each_other() {
-    let mut desk =
+    let mut harness =
         Harness::new(json!({ "compactAt": { "tokens": 100 }, "presetOptions": { "preserveCount": 1_000 } }));
-    desk.append(&turn(Format::OpenaiChat, 0, 200));
-    desk.append(&talk(2, 10));
-    desk.prepare();
-    let reference = desk.session.explain().unwrap()[2].reference.clone().unwrap();
-    let mut host = Host::new(Rc::clone(&desk.memory) as _, "other");
+    harness.append(&turn(Format::OpenaiChat, 0, 200));
+    harness.append(&talk(2, 10));
+    harness.prepare();
+    let reference = harness.session.explain().unwrap()[2].reference.clone().unwrap();
+    let mut host = Host::new(Rc::clone(&harness.memory) as _, "other");
     let (other, opened) = host.run(Session::open(settings(json!({})), Some("t".into()), 10_000)).unwrap();
     assert_eq!(opened.messages, 0);
     assert_eq!(host.run(other.read(reference.clone(), 0, None)).unwrap_err().code, Code::NotFound);
     host.run(other.append(vec![user("mine")])).unwrap();
     host.run(other.delete()).unwrap();
-    assert_eq!(desk.read(&reference), long("result 0", 200));
-    desk.stored();
+    assert_eq!(harness.read(&reference), long("result 0", 200));
+    harness.stored();
     assert_eq!(host.run(other.append(vec![user("more")])).unwrap_err().code, Code::Closed);
 }
 
 #[test]
 fn a_session_deleted_elsewhere_takes_nothing_more() {
-    let mut desk = Harness::new(json!({}));
-    desk.append(&talk(6, 60));
-    let mut other = Harness::over(Rc::clone(&desk.memory), "b", json!({}));
+    let mut harness = Harness::new(json!({}));
+    harness.append(&talk(6, 60));
+    let mut other = Harness::over(Rc::clone(&harness.memory), "b", json!({}));
     other.host.run(other.session.delete()).unwrap();
-    let error = desk.host.run(desk.session.append(vec![user("late")])).unwrap_err();
+    let error = harness.host.run(harness.session.append(vec![user("late")])).unwrap_err();
     assert_eq!(error.code, Code::Closed);
-    assert!(desk.memory.rows().is_empty());
+    assert!(harness.memory.rows().is_empty());
 }
 
 #[test]
 fn reading_by_ranges_gets_everything_and_cuts_no_character() {
-    let mut desk =
+    let mut harness =
         Harness::new(json!({ "compactAt": { "tokens": 100 }, "presetOptions": { "preserveCount": 1_000 } }));
     let text = "👩‍👩‍👧‍👦 한국어 e\u{301}\u{302} שלום ".repeat(40);
-    desk.append(&[user(&long("go", 200))]);
-    desk.append(&calls(Format::OpenaiChat, &[("a", "x")]));
-    desk.append(&results(Format::OpenaiChat, &[("a", &text)]));
-    desk.append(&talk(3, 10));
-    desk.prepare();
-    let reference = desk.session.explain().unwrap()[2].reference.clone().unwrap();
+    harness.append(&[user(&long("go", 200))]);
+    harness.append(&calls(Format::OpenaiChat, &[("a", "x")]));
+    harness.append(&results(Format::OpenaiChat, &[("a", &text)]));
+    harness.append(&talk(3, 10));
+    harness.prepare();
+    let reference = harness.session.explain().unwrap()[2].reference.clone().unwrap();
     for limit in [1, 2, 3, 7, 64, 10_000] {
         let (mut all, mut offset) = (String::new(), 0);
         loop {
-            let part = desk.host.run(desk.session.read(reference.clone(), offset, Some(limit))).unwrap();
+            let part =
+                harness.host.run(harness.session.read(reference.clone(), offset, Some(limit))).unwrap();
             if part.is_empty() {
                 break;
             }
@@ -480,46 +492,46 @@ fn s1_15_a_mend_that_no_longer_fits_is_an_overflow() {
     let history = [assistant(&long("answer", 400))];
     let options =
         |output: usize| json!({ "format": "anthropic", "contextWindow": 2_000, "maxOutputTokens": output });
-    let mut desk = Harness::new(options(100));
-    desk.append(&history);
-    let (tokens, sent) = (desk.session.usage().unwrap().used_tokens, desk.prepare().usage.used_tokens);
+    let mut harness = Harness::new(options(100));
+    harness.append(&history);
+    let (tokens, sent) = (harness.session.usage().unwrap().used_tokens, harness.prepare().usage.used_tokens);
     assert!(sent > tokens);
-    let mut desk = Harness::new(options(2_000 - tokens));
-    desk.append(&history);
-    let error = desk.host.run(desk.session.prepare(Trigger::Auto, Vec::new())).unwrap_err();
+    let mut harness = Harness::new(options(2_000 - tokens));
+    harness.append(&history);
+    let error = harness.host.run(harness.session.prepare(Trigger::Auto, Vec::new())).unwrap_err();
     assert_eq!(error.code, Code::ContextOverflow, "{error}");
-    let mut desk = Harness::new(options(2_000 - sent));
-    desk.append(&history);
-    assert_eq!(desk.prepare().usage.used_tokens, sent);
+    let mut harness = Harness::new(options(2_000 - sent));
+    harness.append(&history);
+    assert_eq!(harness.prepare().usage.used_tokens, sent);
 }
 
 #[test]
 fn who_loses_one_race_after_the_other_waits_twice_as_long_each_time() {
-    let mut desk = Harness::new(json!({}));
-    desk.append(&[user("one")]);
+    let mut harness = Harness::new(json!({}));
+    harness.append(&[user("one")]);
     let left = Cell::new(6);
-    desk.host.refuse = Box::new(move |_| {
+    harness.host.refuse = Box::new(move |_| {
         left.set(left.get() - 1);
         (left.get() >= 0).then_some(Code::Conflict)
     });
-    desk.host.seen.slept.clear();
-    desk.append(&[user("two")]);
-    assert_eq!(desk.host.seen.slept, [8, 16, 32], "the first three go on at once");
-    assert_eq!(desk.context().len(), 2);
+    harness.host.seen.slept.clear();
+    harness.append(&[user("two")]);
+    assert_eq!(harness.host.seen.slept, [8, 16, 32], "the first three go on at once");
+    assert_eq!(harness.context().len(), 2);
 }
 
 #[test]
 fn f8_fields_in_another_order_are_the_same_message() {
-    let mut desk = Harness::new(json!({}));
-    desk.append(&[Body::from(r#"{"role":"user","content":"hi","meta":{"a":1,"b":[{"c":2,"d":3}]}}"#)]);
+    let mut harness = Harness::new(json!({}));
+    harness.append(&[Body::from(r#"{"role":"user","content":"hi","meta":{"a":1,"b":[{"c":2,"d":3}]}}"#)]);
     let same = Body::from(r#"{"meta":{"b":[{"d":3,"c":2}],"a":1},"content":"hi","role":"user"}"#);
-    assert_eq!(sync(&mut desk, 0, std::slice::from_ref(&same)), (0, None));
+    assert_eq!(sync(&mut harness, 0, std::slice::from_ref(&same)), (0, None));
     for other in [
         r#"{"role":"user","content":"hi","meta":{"a":1,"b":[{"c":2,"d":4}]}}"#,
         r#"{"role":"user","content":"hi","meta":{"a":1,"b":[{"c":2,"d":3}]},"x":null}"#,
         r#"{"role":"user","content":"hi","meta":{"a":1,"b":[]}}"#,
         r#"{"role":"user","content":"hi","meta":{"a":1}}"#,
     ] {
-        assert_eq!(sync(&mut desk, 0, &[Body::from(other)]), (0, Some(0)), "{other}");
+        assert_eq!(sync(&mut harness, 0, &[Body::from(other)]), (0, Some(0)), "{other}");
     }
 }

@@ -1,6 +1,6 @@
 //! Snapshots, by the app and before an emergency (`S5.2`, `S5.15`).
 
-use crate::support::checkpoints::{desk, options};
+use crate::support::checkpoints::{harness, options};
 use crate::support::snapshots::*;
 use crate::support::*;
 use context_compactor_core::Code;
@@ -30,38 +30,38 @@ fn is_snapshot(effect: &Effect) -> bool {
 #[test]
 fn s5_2_restoring_brings_back_the_very_context_and_what_came_after_stays_in_the_log() {
     for format in FORMATS {
-        let mut desk = desk(json!({}));
-        desk.append(&turn(format, 0, 300));
-        desk.append(&chat(1, 20, 100));
-        assert!(desk.compact().success);
-        desk.append(&chat(21, 2, 100));
-        let (before, checkpoints) = (items(&desk), desk.session.checkpoints().unwrap());
-        let id = take(&mut desk);
+        let mut harness = harness(json!({}));
+        harness.append(&turn(format, 0, 300));
+        harness.append(&chat(1, 20, 100));
+        assert!(harness.compact().success);
+        harness.append(&chat(21, 2, 100));
+        let (before, checkpoints) = (items(&harness), harness.session.checkpoints().unwrap());
+        let id = take(&mut harness);
         assert!(id.starts_with("snap_"));
         // What comes after: messages, and a compaction that changes what was there.
-        desk.append(&chat(23, 20, 100));
-        assert!(desk.compact().success);
-        assert_ne!(items(&desk), before);
-        let all = desk.stored().messages;
-        restore(&mut desk, &id);
-        assert_eq!(items(&desk), before);
-        assert_eq!(desk.session.checkpoints().unwrap(), checkpoints);
-        assert_eq!(desk.stored().messages, all, "nothing is deleted");
-        let left = |desk: &Harness| {
-            let fates = desk.session.explain().unwrap();
+        harness.append(&chat(23, 20, 100));
+        assert!(harness.compact().success);
+        assert_ne!(items(&harness), before);
+        let all = harness.stored().messages;
+        restore(&mut harness, &id);
+        assert_eq!(items(&harness), before);
+        assert_eq!(harness.session.checkpoints().unwrap(), checkpoints);
+        assert_eq!(harness.stored().messages, all, "nothing is deleted");
+        let left = |harness: &Harness| {
+            let fates = harness.session.explain().unwrap();
             let left = fates.into_iter().filter(|fate| fate.fate == Fate::Dropped);
             left.map(|fate| (fate.index, fate.reason.unwrap())).collect::<Vec<_>>()
         };
-        let gone = left(&desk);
+        let gone = left(&harness);
         assert_eq!(gone.iter().map(|(index, _)| *index).collect::<Vec<_>>(), (48..88).collect::<Vec<_>>());
         assert!(gone[0].1.contains("a snapshot that was restored; the log keeps it"), "{}", gone[0].1);
         // The conversation goes on from there, and another tab sees the same.
-        desk.append(&chat(99, 1, 10));
-        let now = items(&desk);
+        harness.append(&chat(99, 1, 10));
+        let now = items(&harness);
         assert_eq!(now[..before.len()], before);
         assert_eq!(now.len(), before.len() + 2);
-        assert_valid(format, &desk.context());
-        let other = Harness::over(Rc::clone(&desk.memory), "other", options(json!({})));
+        assert_valid(format, &harness.context());
+        let other = Harness::over(Rc::clone(&harness.memory), "other", options(json!({})));
         assert_eq!(items(&other), now);
         assert_eq!(left(&other), gone);
     }
@@ -69,14 +69,14 @@ fn s5_2_restoring_brings_back_the_very_context_and_what_came_after_stays_in_the_
 
 #[test]
 fn s5_2_a_snapshot_is_one_small_row_whatever_the_size_of_the_session() {
-    let mut desk = desk(json!({ "contextWindow": 200_000 }));
+    let mut harness = harness(json!({ "contextWindow": 200_000 }));
     let mut sizes = Vec::new();
     for round in 0..3 {
-        desk.append(&chat(round * 100, 100, 100));
-        let commits = desk.host.seen.commits.len();
-        take(&mut desk);
-        let batch = &desk.host.seen.commits[commits];
-        assert_eq!(desk.host.seen.commits.len(), commits + 1);
+        harness.append(&chat(round * 100, 100, 100));
+        let commits = harness.host.seen.commits.len();
+        take(&mut harness);
+        let batch = &harness.host.seen.commits[commits];
+        assert_eq!(harness.host.seen.commits.len(), commits + 1);
         // The log row and the session's own.
         assert_eq!(batch.puts.len(), 2);
         sizes.push(batch.puts[0].1.len());
@@ -86,14 +86,14 @@ fn s5_2_a_snapshot_is_one_small_row_whatever_the_size_of_the_session() {
 
 #[test]
 fn s5_2_snapshots_are_listed_with_their_purpose_and_content_and_the_newest_five_are_kept() {
-    let mut desk = desk(json!({}));
-    assert_eq!(list(&mut desk), []);
-    desk.append(&chat(0, 20, 100));
-    desk.host.run(desk.session.set_goal(goal("Ship"))).unwrap();
-    let first = take_for(&mut desk, SnapshotPurpose::Recovery);
-    assert!(desk.compact().success);
-    take(&mut desk);
-    let listed = list(&mut desk);
+    let mut harness = harness(json!({}));
+    assert_eq!(list(&mut harness), []);
+    harness.append(&chat(0, 20, 100));
+    harness.host.run(harness.session.set_goal(goal("Ship"))).unwrap();
+    let first = take_for(&mut harness, SnapshotPurpose::Recovery);
+    assert!(harness.compact().success);
+    take(&mut harness);
+    let listed = list(&mut harness);
     let purposes: Vec<_> = listed.iter().map(|one| one.purpose).collect();
     assert_eq!(purposes, [SnapshotPurpose::Recovery, SnapshotPurpose::Rollback]);
     assert_eq!((listed[0].message_count, listed[0].checkpoint_count), (40, 0));
@@ -101,35 +101,35 @@ fn s5_2_snapshots_are_listed_with_their_purpose_and_content_and_the_newest_five_
     assert!(listed[0].tokens > listed[1].tokens && listed[0].timestamp < listed[1].timestamp);
     assert_eq!(listed[0].goal.as_ref().unwrap().description, "Ship");
     for nth in 0..5 {
-        desk.append(&[user(&format!("more {nth}"))]);
-        take(&mut desk);
+        harness.append(&[user(&format!("more {nth}"))]);
+        take(&mut harness);
     }
-    let listed = list(&mut desk);
+    let listed = list(&mut harness);
     assert_eq!(listed.len(), 5);
     for gone in [first.as_str(), "snap_x", "", "s"] {
-        let error = desk.host.run(desk.session.restore(gone.into())).unwrap_err();
+        let error = harness.host.run(harness.session.restore(gone.into())).unwrap_err();
         assert_eq!((error.code, error.message), (Code::NotFound, format!("Snapshot not found: {gone}")));
     }
     // Reopened, they are the same, and can be restored.
-    let mut other = Harness::over(Rc::clone(&desk.memory), "other", options(json!({})));
+    let mut other = Harness::over(Rc::clone(&harness.memory), "other", options(json!({})));
     assert_eq!(list(&mut other), listed);
     restore(&mut other, &listed[0].id);
     assert_eq!(items(&other).len(), listed[0].message_count);
     // The other handle reads what it did not know.
     let id = take(&mut other);
-    restore(&mut desk, &id);
-    assert_eq!(items(&desk), items(&other));
+    restore(&mut harness, &id);
+    assert_eq!(items(&harness), items(&other));
 }
 
 #[test]
 fn s5_2_how_many_are_kept_is_an_option() {
-    let mut desk = desk(json!({ "presetOptions": { "keepSnapshots": 2 } }));
+    let mut harness = harness(json!({ "presetOptions": { "keepSnapshots": 2 } }));
     for nth in 0..4 {
-        desk.append(&[user(&format!("ask {nth}"))]);
-        take(&mut desk);
+        harness.append(&[user(&format!("ask {nth}"))]);
+        take(&mut harness);
     }
-    assert_eq!(list(&mut desk).iter().map(|one| one.message_count).collect::<Vec<_>>(), [3, 4]);
-    assert_eq!(desk.stored().snapshots.len(), 2);
+    assert_eq!(list(&mut harness).iter().map(|one| one.message_count).collect::<Vec<_>>(), [3, 4]);
+    assert_eq!(harness.stored().snapshots.len(), 2);
     for wrong in [json!(0), json!(101), json!(1.5), json!("5")] {
         let options = options(json!({ "presetOptions": { "keepSnapshots": wrong } })).to_string();
         let options = serde_json::from_str(&options).unwrap();
@@ -140,80 +140,81 @@ fn s5_2_how_many_are_kept_is_an_option() {
 
 #[test]
 fn s5_2_the_goal_and_the_count_of_compressions_come_back_too() {
-    let mut desk = desk(json!({ "model": "llama3:3b" }));
-    desk.append(&chat(0, 20, 100));
-    let empty = take(&mut desk);
-    desk.host.run(desk.session.set_goal(goal("First"))).unwrap();
-    let (score, id) = (desk.session.reliability().unwrap(), take(&mut desk));
-    assert!(desk.compact().success);
-    desk.host.run(desk.session.set_goal(goal("Second"))).unwrap();
-    assert_ne!(desk.session.reliability().unwrap(), score);
-    restore(&mut desk, &id);
-    assert_eq!(desk.session.goal().unwrap().unwrap().description, "First");
-    assert_eq!(desk.session.reliability().unwrap(), score);
-    restore(&mut desk, &empty);
-    assert_eq!(desk.session.goal().unwrap(), None);
-    let other = Harness::over(Rc::clone(&desk.memory), "other", options(json!({})));
+    let mut harness = harness(json!({ "model": "llama3:3b" }));
+    harness.append(&chat(0, 20, 100));
+    let empty = take(&mut harness);
+    harness.host.run(harness.session.set_goal(goal("First"))).unwrap();
+    let (score, id) = (harness.session.reliability().unwrap(), take(&mut harness));
+    assert!(harness.compact().success);
+    harness.host.run(harness.session.set_goal(goal("Second"))).unwrap();
+    assert_ne!(harness.session.reliability().unwrap(), score);
+    restore(&mut harness, &id);
+    assert_eq!(harness.session.goal().unwrap().unwrap().description, "First");
+    assert_eq!(harness.session.reliability().unwrap(), score);
+    restore(&mut harness, &empty);
+    assert_eq!(harness.session.goal().unwrap(), None);
+    let other = Harness::over(Rc::clone(&harness.memory), "other", options(json!({})));
     assert_eq!(other.session.goal().unwrap(), None);
 }
 
 #[test]
 fn s5_2_restoring_goes_to_and_fro_between_branches_over_many_views() {
-    let mut desk = desk(json!({ "presetOptions": { "keepSnapshots": 100 }, "summarize": { "detail": 3 } }));
+    let mut harness =
+        harness(json!({ "presetOptions": { "keepSnapshots": 100 }, "summarize": { "detail": 3 } }));
     let mut taken = Vec::new();
     for round in 0..40 {
-        desk.append(&chat(round * 10, 1 + round % 3, 120));
+        harness.append(&chat(round * 10, 1 + round % 3, 120));
         if round % 3 == 0 {
-            desk.compact();
+            harness.compact();
         }
-        taken.push((take(&mut desk), items(&desk)));
+        taken.push((take(&mut harness), items(&harness)));
         // Back and forth: to any of them, at every distance.
-        let (id, held) = &taken[(round * 7) % taken.len()];
-        restore(&mut desk, id);
-        assert_eq!(&items(&desk), held, "{round}");
+        let (id, expected) = &taken[(round * 7) % taken.len()];
+        restore(&mut harness, id);
+        assert_eq!(&items(&harness), expected, "{round}");
     }
-    for (id, held) in &taken {
-        restore(&mut desk, id);
-        assert_eq!(&items(&desk), held);
-        let other = Harness::over(Rc::clone(&desk.memory), id, options(json!({})));
-        assert_eq!(&items(&other), held);
+    for (id, expected) in &taken {
+        restore(&mut harness, id);
+        assert_eq!(&items(&harness), expected);
+        let other = Harness::over(Rc::clone(&harness.memory), id, options(json!({})));
+        assert_eq!(&items(&other), expected);
     }
-    let messages = desk.stored().messages.len();
-    let fates = desk.session.explain().unwrap();
+    let messages = harness.stored().messages.len();
+    let fates = harness.session.explain().unwrap();
     assert!(fates.iter().map(|entry| entry.index).eq(0..messages), "every message has one fate");
-    assert_eq!(desk.stored().snapshots.len(), taken.len());
+    assert_eq!(harness.stored().snapshots.len(), taken.len());
 }
 
 #[test]
 fn s5_2_an_offload_of_a_branch_that_was_left_is_still_read_and_made_again() {
     let format = FORMATS[0];
-    let mut desk = Harness::new(json!({
+    let mut harness = Harness::new(json!({
         "preset": "offload", "presetOptions": { "offloadThreshold": 600 },
         "summarize": { "fallback": "none" },
     }));
-    desk.append(&turn(format, 0, 400));
-    desk.append(&turn(format, 1, 400));
-    let (id, whole) = (take(&mut desk), items(&desk));
-    let prepared = desk.prepare();
+    harness.append(&turn(format, 0, 400));
+    harness.append(&turn(format, 1, 400));
+    let (id, whole) = (take(&mut harness), items(&harness));
+    let prepared = harness.prepare();
     assert_eq!(prepared.edits[0].kind, "offload");
     let (offloaded, reference) =
-        (items(&desk), desk.session.explain().unwrap()[2].reference.clone().unwrap());
-    restore(&mut desk, &id);
-    assert_eq!(items(&desk), whole);
-    assert!(desk.read(&reference).starts_with("result 0"));
-    assert_eq!(desk.prepare().edits[0].kind, "offload");
-    assert_eq!(items(&desk), offloaded, "by the same reference");
-    desk.stored();
+        (items(&harness), harness.session.explain().unwrap()[2].reference.clone().unwrap());
+    restore(&mut harness, &id);
+    assert_eq!(items(&harness), whole);
+    assert!(harness.read(&reference).starts_with("result 0"));
+    assert_eq!(harness.prepare().edits[0].kind, "offload");
+    assert_eq!(items(&harness), offloaded, "by the same reference");
+    harness.stored();
 }
 
 #[test]
 fn s5_2_crashes_lost_answers_and_races_leave_the_old_state_or_the_new_one() {
     let begin = || {
-        let mut desk = desk(json!({}));
-        desk.append(&chat(0, 6, 50));
-        let (id, held) = (take(&mut desk), items(&desk));
-        desk.append(&chat(6, 3, 50));
-        (desk, id, held)
+        let mut harness = harness(json!({}));
+        harness.append(&chat(0, 6, 50));
+        let (id, expected) = (take(&mut harness), items(&harness));
+        harness.append(&chat(6, 3, 50));
+        (harness, id, expected)
     };
     for how in [
         How::CrashBefore,
@@ -222,11 +223,11 @@ fn s5_2_crashes_lost_answers_and_races_leave_the_old_state_or_the_new_one() {
         How::Fail(Code::Conflict),
         How::Fail(Code::QuotaExceeded),
     ] {
-        let (mut desk, id, held) = begin();
-        let after = items(&desk);
-        desk.host.fault(1, is_commit, how);
-        let done = desk.host.try_run(desk.session.restore(id.clone()));
-        let stored = desk.stored();
+        let (mut harness, id, expected) = begin();
+        let after = items(&harness);
+        harness.host.fault(1, is_commit, how);
+        let done = harness.host.try_run(harness.session.restore(id.clone()));
+        let stored = harness.stored();
         let same = |items: &[Item]| {
             items.iter().map(|item| &*item.body).eq(stored.context.iter().map(|one| &*one.1))
         };
@@ -234,18 +235,18 @@ fn s5_2_crashes_lost_answers_and_races_leave_the_old_state_or_the_new_one() {
             same(if matches!(how, How::CrashBefore | How::Fail(Code::QuotaExceeded)) {
                 &after
             } else {
-                &held
+                &expected
             }),
             "{how:?}"
         );
         if matches!(how, How::Lost | How::Fail(Code::Conflict)) {
             done.unwrap().unwrap();
-            assert_eq!((items(&desk), stored.generation), (held, 1), "{how:?}");
+            assert_eq!((items(&harness), stored.generation), (expected, 1), "{how:?}");
         }
-        let (mut desk, _, _) = begin();
-        desk.host.fault(1, is_snapshot, how);
-        let done = desk.host.try_run(desk.session.snapshot(SnapshotPurpose::Rollback));
-        let count = desk.stored().snapshots.len();
+        let (mut harness, _, _) = begin();
+        harness.host.fault(1, is_snapshot, how);
+        let done = harness.host.try_run(harness.session.snapshot(SnapshotPurpose::Rollback));
+        let count = harness.stored().snapshots.len();
         assert_eq!(
             count,
             if matches!(how, How::CrashBefore | How::Fail(Code::QuotaExceeded)) { 1 } else { 2 },
@@ -259,46 +260,46 @@ fn s5_2_crashes_lost_answers_and_races_leave_the_old_state_or_the_new_one() {
 
 #[test]
 fn s5_2_what_another_tab_appends_before_the_commit_is_left_too() {
-    let mut desk = desk(json!({}));
-    desk.append(&chat(0, 3, 50));
-    let (id, held) = (take(&mut desk), items(&desk));
-    let mut other = Harness::over(Rc::clone(&desk.memory), "other", options(json!({})));
-    let (once, memory) = (Cell::new(true), Rc::clone(&desk.memory));
-    desk.host.meanwhile = Box::new(move |effect| {
+    let mut harness = harness(json!({}));
+    harness.append(&chat(0, 3, 50));
+    let (id, expected) = (take(&mut harness), items(&harness));
+    let mut other = Harness::over(Rc::clone(&harness.memory), "other", options(json!({})));
+    let (once, memory) = (Cell::new(true), Rc::clone(&harness.memory));
+    harness.host.meanwhile = Box::new(move |effect| {
         if is_change(effect) && once.take() {
             other.append(&[user("in between")]);
         }
     });
-    restore(&mut desk, &id);
-    assert_eq!(items(&desk), held);
-    assert_eq!(desk.session.explain().unwrap()[6].fate, Fate::Dropped);
+    restore(&mut harness, &id);
+    assert_eq!(items(&harness), expected);
+    assert_eq!(harness.session.explain().unwrap()[6].fate, Fate::Dropped);
     let other = Harness::over(memory, "third", options(json!({})));
-    assert_eq!(items(&other), held);
+    assert_eq!(items(&other), expected);
 }
 
 #[test]
 fn s5_2_an_empty_session_has_a_snapshot_and_goes_back_to_it() {
-    let mut desk = desk(json!({}));
-    let id = take(&mut desk);
-    desk.append(&chat(0, 3, 50));
-    restore(&mut desk, &id);
-    assert!(items(&desk).is_empty() && desk.prepare().items.is_empty());
-    desk.append(&chat(3, 1, 50));
-    assert_eq!(desk.sent().len(), 2);
+    let mut harness = harness(json!({}));
+    let id = take(&mut harness);
+    harness.append(&chat(0, 3, 50));
+    restore(&mut harness, &id);
+    assert!(items(&harness).is_empty() && harness.prepare().items.is_empty());
+    harness.append(&chat(3, 1, 50));
+    assert_eq!(harness.sent().len(), 2);
 }
 
 #[test]
 fn s5_2_no_word_of_a_snapshot_reaches_a_model() {
-    let mut desk = desk(json!({}));
-    desk.append(&chat(0, 20, 100));
-    let id = take(&mut desk);
-    desk.append(&chat(20, 4, 100));
-    assert!(desk.compact().success);
-    restore(&mut desk, &id);
-    assert!(desk.compact().success);
+    let mut harness = harness(json!({}));
+    harness.append(&chat(0, 20, 100));
+    let id = take(&mut harness);
+    harness.append(&chat(20, 4, 100));
+    assert!(harness.compact().success);
+    restore(&mut harness, &id);
+    assert!(harness.compact().success);
     let asked: Vec<String> =
-        desk.host.seen.requests.iter().map(|(request, _)| format!("{request:?}")).collect();
-    let sent: Vec<String> = desk.sent().iter().map(Value::to_string).collect();
+        harness.host.seen.requests.iter().map(|(request, _)| format!("{request:?}")).collect();
+    let sent: Vec<String> = harness.sent().iter().map(Value::to_string).collect();
     assert_eq!(asked.len(), 2);
     for text in asked.iter().chain(&sent) {
         assert!(!text.contains("snap_") && !text.contains("rollback"), "{text}");
@@ -307,27 +308,27 @@ fn s5_2_no_word_of_a_snapshot_reaches_a_model() {
 
 #[test]
 fn s5_15_each_step_that_is_to_make_a_prompt_fit_comes_after_an_emergency_snapshot() {
-    let mut desk = desk(json!({
+    let mut harness = harness(json!({
         "contextWindow": 4_000, "summarize": { "fallback": "none" },
         "presetOptions": { "keepSnapshots": 50 },
     }));
-    desk.append(&chat(0, 2, 100));
-    let own = take(&mut desk);
-    desk.append(&chat(2, 8, 900));
-    let before = items(&desk);
+    harness.append(&chat(0, 2, 100));
+    let own = take(&mut harness);
+    harness.append(&chat(2, 8, 900));
+    let before = items(&harness);
     // The summary of the older messages leaves too much, and the next one is refused: the context begins anew.
     let asked = Cell::new(0);
-    desk.host.summarise = Box::new(move |_, _| {
+    harness.host.summarise = Box::new(move |_, _| {
         asked.set(asked.get() + 1);
         if asked.get() == 1 { summary(SUMMARY) } else { thrown("busy", None) }
     });
-    let commits = desk.host.seen.commits.len();
-    let prepared = desk.prepare();
+    let commits = harness.host.seen.commits.len();
+    let prepared = harness.prepare();
     assert!(prepared.usage.used_tokens <= 3_000);
     // A snapshot stands before every change of the context.
     let mut fresh = false;
     let mut changes = 0;
-    for batch in &desk.host.seen.commits[commits..] {
+    for batch in &harness.host.seen.commits[commits..] {
         let effect = Effect::Commit(batch.clone());
         if is_change(&effect) {
             assert!(fresh, "a step without a snapshot");
@@ -336,57 +337,57 @@ fn s5_15_each_step_that_is_to_make_a_prompt_fit_comes_after_an_emergency_snapsho
         fresh = is_snapshot(&effect) || (fresh && !is_change(&effect));
     }
     assert!(changes >= 1);
-    let listed = list(&mut desk);
+    let listed = list(&mut harness);
     assert!(listed.len() > 1 && listed[0].id == own);
     assert!(listed[1..].iter().all(|one| one.purpose == SnapshotPurpose::Emergency), "{listed:?}");
-    restore(&mut desk, &listed[1].id);
-    assert_eq!(items(&desk), before);
+    restore(&mut harness, &listed[1].id);
+    assert_eq!(items(&harness), before);
 }
 
 #[test]
 fn s5_15_a_prompt_that_stays_too_large_takes_no_snapshot_twice() {
-    let mut desk = desk(json!({ "contextWindow": 4_000 }));
-    desk.append(&[user("begin"), assistant("yes"), user(&long("far too much", 4_000))]);
-    desk.host.run(desk.session.pin(2)).unwrap();
-    let id = take(&mut desk);
+    let mut harness = harness(json!({ "contextWindow": 4_000 }));
+    harness.append(&[user("begin"), assistant("yes"), user(&long("far too much", 4_000))]);
+    harness.host.run(harness.session.pin(2)).unwrap();
+    let id = take(&mut harness);
     for _ in 0..6 {
-        let error = desk.host.run(desk.session.prepare(Trigger::Auto, Vec::new())).unwrap_err();
+        let error = harness.host.run(harness.session.prepare(Trigger::Auto, Vec::new())).unwrap_err();
         assert_eq!(error.code, Code::ContextOverflow);
     }
-    let listed = list(&mut desk);
+    let listed = list(&mut harness);
     assert!(listed.len() <= 3 && listed[0].id == id, "{listed:?}");
 }
 
 #[test]
 fn s5_15_a_context_that_fits_takes_no_snapshot() {
-    let mut desk = desk(json!({ "contextWindow": 8_000 }));
-    desk.append(&chat(0, 10, 500));
-    assert!(desk.prepare().result.unwrap().success);
-    desk.append(&chat(10, 10, 40));
-    assert!(desk.compact().success);
-    assert_eq!(list(&mut desk), []);
+    let mut harness = harness(json!({ "contextWindow": 8_000 }));
+    harness.append(&chat(0, 10, 500));
+    assert!(harness.prepare().result.unwrap().success);
+    harness.append(&chat(10, 10, 40));
+    assert!(harness.compact().success);
+    assert_eq!(list(&mut harness), []);
 }
 
 #[test]
 fn s5_2_two_tabs_restore_at_once_and_one_state_stands() {
-    let mut desk = desk(json!({}));
-    desk.append(&chat(0, 3, 50));
-    let first = take(&mut desk);
-    desk.append(&chat(3, 3, 50));
-    let (second, held) = (take(&mut desk), items(&desk));
-    let memory = Rc::clone(&desk.memory);
+    let mut harness = harness(json!({}));
+    harness.append(&chat(0, 3, 50));
+    let first = take(&mut harness);
+    harness.append(&chat(3, 3, 50));
+    let (second, expected) = (take(&mut harness), items(&harness));
+    let memory = Rc::clone(&harness.memory);
     let mut other = Harness::over(Rc::clone(&memory), "other", options(json!({})));
     let once = Cell::new(true);
     let to = first.clone();
-    desk.host.meanwhile = Box::new(move |effect| {
+    harness.host.meanwhile = Box::new(move |effect| {
         if is_change(effect) && once.take() {
             restore(&mut other, &to);
         }
     });
-    restore(&mut desk, &second);
-    assert_eq!(items(&desk), held);
+    restore(&mut harness, &second);
+    assert_eq!(items(&harness), expected);
     let fresh = Harness::over(memory, "third", options(json!({})));
-    assert_eq!(items(&fresh), held);
+    assert_eq!(items(&fresh), expected);
 }
 
 #[test]

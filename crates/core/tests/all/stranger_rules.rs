@@ -13,8 +13,8 @@ use serde_json::json;
 fn d21_the_row_of_another_session_in_the_place_of_its_own_is_damage() {
     let mut browser = Browser::new();
     let log = {
-        let mut desk = browser.rich();
-        history(&mut desk)
+        let mut harness = browser.rich();
+        history(&mut harness)
     };
     let key = browser.keys("sessions")[0].clone();
     let mut host = browser.host();
@@ -25,11 +25,11 @@ fn d21_the_row_of_another_session_in_the_place_of_its_own_is_damage() {
         rows.iter().find(|(row, _)| row.to_string().starts_with("sessions/") && *row != key).unwrap();
     browser.memory.damage(&key, Some(foreign.clone()));
     survives_every_kill(&browser, |_| {});
-    let mut desk = browser.open();
-    assert_eq!(kinds(&desk), [(LossKind::Repaired, None)]);
-    assert_eq!(history(&mut desk), log);
-    assert_eq!(problems(&mut desk), [""; 0]);
-    desk.append(&[user("go on")]);
+    let mut harness = browser.open();
+    assert_eq!(kinds(&harness), [(LossKind::Repaired, None)]);
+    assert_eq!(history(&mut harness), log);
+    assert_eq!(problems(&mut harness), [""; 0]);
+    harness.append(&[user("go on")]);
 }
 
 /// The disk put another session's name in the place of this one's: it leads to no rows of this one.
@@ -58,13 +58,13 @@ fn d21_the_name_of_another_session_in_the_place_of_its_own_is_damage() {
         }
         let whole = [0, 1, 2].map(|nth| say("s", nth).to_string());
         let mut marked = browser.copy();
-        let mut desk = marked.open();
+        let mut harness = marked.open();
         assert!(
-            kinds(&desk).iter().all(|(kind, _)| *kind == LossKind::Repaired),
+            kinds(&harness).iter().all(|(kind, _)| *kind == LossKind::Repaired),
             "{also}: {:?}",
-            kinds(&desk)
+            kinds(&harness)
         );
-        assert_eq!(history(&mut desk), whole, "{also}: a mark says whose the rows are");
+        assert_eq!(history(&mut harness), whole, "{also}: a mark says whose the rows are");
         browser.marks.borrow_mut().clear();
         if also.is_empty() {
             assert_eq!(history(&mut browser.open()), whole);
@@ -81,10 +81,10 @@ fn d21_the_name_of_another_session_in_the_place_of_its_own_is_damage() {
 #[test]
 fn d21_an_earlier_row_of_the_session_in_its_own_place_is_mended() {
     let mut browser = Browser::new();
-    let mut desk = browser.open();
+    let mut harness = browser.open();
     let mut earlier = Vec::new();
     for nth in 0..4 {
-        desk.append(&[say("s", nth)]);
+        harness.append(&[say("s", nth)]);
         let key = browser.keys("sessions")[0].clone();
         earlier.push(value(&browser, &key).unwrap());
     }
@@ -92,14 +92,14 @@ fn d21_an_earlier_row_of_the_session_in_its_own_place_is_mended() {
     for (nth, row) in earlier.iter().enumerate().take(3) {
         let mut other = browser.copy();
         other.memory.damage(&key, Some(row.clone()));
-        let mut desk = other.open();
+        let mut harness = other.open();
         assert!(
-            kinds(&desk).iter().all(|(kind, _)| *kind == LossKind::Repaired),
+            kinds(&harness).iter().all(|(kind, _)| *kind == LossKind::Repaired),
             "row {nth}: {:?}",
-            kinds(&desk)
+            kinds(&harness)
         );
-        assert_eq!(history(&mut desk).len(), 4, "row {nth}");
-        desk.append(&[user("go on")]);
+        assert_eq!(history(&mut harness).len(), 4, "row {nth}");
+        harness.append(&[user("go on")]);
         assert_eq!(history(&mut other.open()).len(), 5, "row {nth}");
     }
 }
@@ -116,10 +116,10 @@ fn d21_a_name_in_whose_place_is_a_row_of_many_versions_is_written_again() {
     let (name, row) = (name.unwrap(), browser.keys("sessions")[0].clone());
     browser.memory.damage(&name, value(&browser, &row));
     browser.memory.count(&name, 40);
-    let mut desk = browser.open();
-    assert_eq!(kinds(&desk), [(LossKind::Repaired, None)]);
-    assert_eq!(history(&mut desk).len(), 12);
-    desk.append(&[user("go on")]);
+    let mut harness = browser.open();
+    assert_eq!(kinds(&harness), [(LossKind::Repaired, None)]);
+    assert_eq!(history(&mut harness).len(), 12);
+    harness.append(&[user("go on")]);
     assert_eq!(history(&mut browser.open()).len(), 13);
 }
 
@@ -155,18 +155,18 @@ fn d21_log_rows_of_another_session_are_never_read_as_its_own() {
             let own = with_two_sessions(&mut browser, count);
             browser.memory.damage(&own[0][place], value(&browser, &own[1][place]));
             let opened = browser.open_with(json!({}));
-            let mut desk = match opened {
-                Ok(desk) => desk,
+            let mut harness = match opened {
+                Ok(harness) => harness,
                 Err(error) => {
                     assert_eq!((error.code, count), (Code::DataLoss, 1));
                     continue;
                 }
             };
-            assert_eq!(kinds(&desk), [(LossKind::Records, Some(1))], "row {place} of {count}");
+            assert_eq!(kinds(&harness), [(LossKind::Records, Some(1))], "row {place} of {count}");
             let left = (0..count).filter(|nth| *nth != place).map(|nth| say("s", nth).to_string());
             let left: Vec<String> = left.collect();
-            assert_eq!(history(&mut desk), left, "row {place} of {count}");
-            desk.append(&[user("go on")]);
+            assert_eq!(history(&mut harness), left, "row {place} of {count}");
+            harness.append(&[user("go on")]);
             assert_eq!(history(&mut browser.open()).len(), count);
         }
     }
@@ -184,14 +184,14 @@ fn d21_a_row_of_another_session_between_damaged_ones_is_never_read_as_its_own() 
         for nth in &beside {
             browser.flip(&own[0][*nth]);
         }
-        let mut desk = browser.open();
+        let mut harness = browser.open();
         let lost = 1 + beside.len();
-        let told: u64 = kinds(&desk).into_iter().filter_map(|(_, lost)| lost).sum();
-        assert_eq!(told, lost as u64, "row {place}: {:?}", kinds(&desk));
+        let told: u64 = kinds(&harness).into_iter().filter_map(|(_, lost)| lost).sum();
+        assert_eq!(told, lost as u64, "row {place}: {:?}", kinds(&harness));
         let gone = |nth: usize| nth == place || beside.contains(&nth);
         let left = (0..5).filter(|nth| !gone(*nth)).map(|nth| say("s", nth).to_string());
-        assert_eq!(history(&mut desk), left.collect::<Vec<String>>(), "row {place}");
-        desk.append(&[user("go on")]);
+        assert_eq!(history(&mut harness), left.collect::<Vec<String>>(), "row {place}");
+        harness.append(&[user("go on")]);
         assert_eq!(history(&mut browser.open()).len(), 6 - lost, "row {place}");
     }
 }
@@ -202,10 +202,10 @@ fn d21_a_row_of_another_place_of_the_log_is_never_read_in_this_one() {
     let mut browser = Browser::new();
     let own = with_two_sessions(&mut browser, 5);
     browser.memory.damage(&own[0][2], value(&browser, &own[0][3]));
-    let mut desk = browser.open();
-    assert_eq!(kinds(&desk), [(LossKind::Records, Some(1))]);
+    let mut harness = browser.open();
+    assert_eq!(kinds(&harness), [(LossKind::Records, Some(1))]);
     let left: Vec<String> = [0, 1, 3, 4].map(|nth| say("s", nth).to_string()).to_vec();
-    assert_eq!(history(&mut desk), left);
+    assert_eq!(history(&mut harness), left);
 }
 
 /// Any bit of a row is what was written or the row is damage: also those that say which key it has.
@@ -219,10 +219,10 @@ fn d21_a_log_row_of_which_any_bit_changed_is_lost_and_told() {
         flipped[bit / 8] ^= 1 << (bit % 8);
         let mut other = browser.copy();
         other.memory.damage(&own[0][1], Some(flipped));
-        let mut desk = other.open();
-        assert_eq!(kinds(&desk), [(LossKind::Records, Some(1))], "bit {bit}");
+        let mut harness = other.open();
+        assert_eq!(kinds(&harness), [(LossKind::Records, Some(1))], "bit {bit}");
         let left: Vec<String> = [0, 2].map(|nth| say("s", nth).to_string()).to_vec();
-        assert_eq!(history(&mut desk), left, "bit {bit}");
+        assert_eq!(history(&mut harness), left, "bit {bit}");
     }
 }
 

@@ -29,21 +29,21 @@ fn react(over: Value) -> Harness {
         "preset": "react", "contextWindow": 200_000, "summarize": { "attempts": 1, "concurrency": 1 },
         "presetOptions": group,
     });
-    let mut desk = Harness::new(options);
-    desk.host.summarise = Box::new(obedient);
-    desk
+    let mut harness = Harness::new(options);
+    harness.host.summarise = Box::new(obedient);
+    harness
 }
 
-fn tool(desk: &mut Harness, format: Format, path: &str, text: &str) {
-    desk.append(&[user("look")]);
+fn tool(harness: &mut Harness, format: Format, path: &str, text: &str) {
+    harness.append(&[user("look")]);
     let id = format!("call_{path}");
-    desk.append(&calls(format, &[(&id, path)]));
-    desk.append(&results(format, &[(&id, text)]));
-    desk.append(&[assistant("I see.")]);
+    harness.append(&calls(format, &[(&id, path)]));
+    harness.append(&results(format, &[(&id, text)]));
+    harness.append(&[assistant("I see.")]);
 }
 
-fn shown(desk: &mut Harness, format: Format) -> Vec<String> {
-    let sent = desk.sent();
+fn shown(harness: &mut Harness, format: Format) -> Vec<String> {
+    let sent = harness.sent();
     assert_valid(format, &sent);
     sent.iter().filter_map(|message| result_text(format, message)).collect()
 }
@@ -59,14 +59,14 @@ fn log(count: usize) -> String {
 #[test]
 fn s2_11_content_that_is_known_needs_no_model_in_both_layers() {
     for format in FORMATS {
-        let mut desk = react(json!({}));
+        let mut harness = react(json!({}));
         let (small, large) = (log(600), log(3_000));
         assert!(small.chars().count() < 50_000 && large.chars().count() > 50_000);
-        tool(&mut desk, format, "a.log", &small);
-        tool(&mut desk, format, "b.log", &large);
-        tool(&mut desk, format, "notes", &"prose ".repeat(1_500));
-        let shown = shown(&mut desk, format);
-        assert_eq!(desk.host.seen.purposes, [Purpose::Result], "prose alone is asked for");
+        tool(&mut harness, format, "a.log", &small);
+        tool(&mut harness, format, "b.log", &large);
+        tool(&mut harness, format, "notes", &"prose ".repeat(1_500));
+        let shown = shown(&mut harness, format);
+        assert_eq!(harness.host.seen.purposes, [Purpose::Result], "prose alone is asked for");
         assert!(
             shown[0].starts_with("[log: 600 lines, 1 of errors") && shown[0].contains("연결 실패 300"),
             "{}",
@@ -77,49 +77,49 @@ fn s2_11_content_that_is_known_needs_no_model_in_both_layers() {
         assert!(shown[1].chars().count() * 10 <= large.chars().count());
         assert_eq!(shown[2].chars().count(), 900);
         let entry =
-            desk.session.explain().unwrap().into_iter().find(|entry| entry.reference.is_some()).unwrap();
-        assert_eq!(desk.read(&entry.reference.unwrap()), small, "the original is kept");
-        let said = |with: &str| desk.host.seen.logs.iter().any(|(_, line)| line.contains(with));
+            harness.session.explain().unwrap().into_iter().find(|entry| entry.reference.is_some()).unwrap();
+        assert_eq!(harness.read(&entry.reference.unwrap()), small, "the original is kept");
+        let said = |with: &str| harness.host.seen.logs.iter().any(|(_, line)| line.contains(with));
         assert!(said("chars), shaped as log without a model") && said("results compressed, total size"));
     }
 }
 
 #[test]
 fn s2_11_strategies_can_be_switched_off() {
-    let mut desk = react(json!({ "strategies": false }));
-    tool(&mut desk, FORMATS[0], "a.log", &log(600));
-    assert!(shown(&mut desk, FORMATS[0])[0].starts_with("sss"));
-    assert_eq!(desk.host.seen.purposes, [Purpose::Result]);
+    let mut harness = react(json!({ "strategies": false }));
+    tool(&mut harness, FORMATS[0], "a.log", &log(600));
+    assert!(shown(&mut harness, FORMATS[0])[0].starts_with("sss"));
+    assert_eq!(harness.host.seen.purposes, [Purpose::Result]);
 }
 
 #[test]
 fn s2_11_what_is_compressed_is_never_compressed_again() {
     // What is left of the first is still larger than the least size.
-    let mut desk = react(json!({ "globalRatio": 0.9 }));
-    tool(&mut desk, FORMATS[0], "a", &"a".repeat(20_000));
-    assert_eq!(shown(&mut desk, FORMATS[0])[0].len(), 18_000);
+    let mut harness = react(json!({ "globalRatio": 0.9 }));
+    tool(&mut harness, FORMATS[0], "a", &"a".repeat(20_000));
+    assert_eq!(shown(&mut harness, FORMATS[0])[0].len(), 18_000);
     for nth in 0..3 {
-        tool(&mut desk, FORMATS[0], &format!("b{nth}"), &"b".repeat(6_000 + nth));
-        assert_eq!(shown(&mut desk, FORMATS[0])[0].len(), 18_000);
+        tool(&mut harness, FORMATS[0], &format!("b{nth}"), &"b".repeat(6_000 + nth));
+        assert_eq!(shown(&mut harness, FORMATS[0])[0].len(), 18_000);
     }
-    assert_eq!(desk.host.seen.purposes.len(), 4);
+    assert_eq!(harness.host.seen.purposes.len(), 4);
 }
 
 #[test]
 fn s2_11_a_text_that_was_compressed_before_is_taken_over_without_a_call() {
     for (size, calls) in [(9_000, 1), (60_000, 2)] {
-        let mut desk = react(json!({}));
+        let mut harness = react(json!({}));
         let text = format!("{}🇩🇪", "word ".repeat(size / 5));
-        tool(&mut desk, FORMATS[1], "a", &text);
-        let first = shown(&mut desk, FORMATS[1]);
-        assert_eq!(desk.host.seen.purposes.len(), calls);
-        tool(&mut desk, FORMATS[1], "again", &text);
-        let both = shown(&mut desk, FORMATS[1]);
-        assert_eq!(desk.host.seen.purposes.len(), calls, "no call more");
+        tool(&mut harness, FORMATS[1], "a", &text);
+        let first = shown(&mut harness, FORMATS[1]);
+        assert_eq!(harness.host.seen.purposes.len(), calls);
+        tool(&mut harness, FORMATS[1], "again", &text);
+        let both = shown(&mut harness, FORMATS[1]);
+        assert_eq!(harness.host.seen.purposes.len(), calls, "no call more");
         assert_eq!(both, [first[0].clone(), first[0].clone()]);
         // Opened again, it is still known: the context says it.
         let mut other = Harness::over(
-            desk.memory.clone(),
+            harness.memory.clone(),
             "b",
             json!({
                 "preset": "react", "contextWindow": 200_000,
@@ -134,14 +134,14 @@ fn s2_11_a_text_that_was_compressed_before_is_taken_over_without_a_call() {
 
 #[test]
 fn s2_11_a_text_whose_call_failed_is_not_taken_over() {
-    let mut desk = react(json!({}));
-    desk.host.summarise = Box::new(|_, _| thrown("down", None));
+    let mut harness = react(json!({}));
+    harness.host.summarise = Box::new(|_, _| thrown("down", None));
     let text = "word ".repeat(12_000);
-    tool(&mut desk, FORMATS[0], "a", &text);
-    assert!(shown(&mut desk, FORMATS[0])[0].contains("cut here"));
-    desk.host.summarise = Box::new(obedient);
-    tool(&mut desk, FORMATS[0], "b", &text);
-    assert!(shown(&mut desk, FORMATS[0])[1].starts_with("[Part 1/2]\nsss"));
+    tool(&mut harness, FORMATS[0], "a", &text);
+    assert!(shown(&mut harness, FORMATS[0])[0].contains("cut here"));
+    harness.host.summarise = Box::new(obedient);
+    tool(&mut harness, FORMATS[0], "b", &text);
+    assert!(shown(&mut harness, FORMATS[0])[1].starts_with("[Part 1/2]\nsss"));
 }
 
 #[test]
@@ -160,40 +160,40 @@ fn s2_11_what_later_turns_rely_on_gets_twice_the_room() {
         (vec![assistant("Nothing to see in src/other.rs.")], 0.1, 1_002),
         (calls(FORMATS[0], &[("x", "docs/plan.md")]), 0.1, 1_002),
     ] {
-        let mut desk = react(json!({ "globalRatio": ratio, "globalCompressionThreshold": 0.99 }));
-        tool(&mut desk, FORMATS[0], "docs/plan.md", &text);
+        let mut harness = react(json!({ "globalRatio": ratio, "globalCompressionThreshold": 0.99 }));
+        tool(&mut harness, FORMATS[0], "docs/plan.md", &text);
         let answered = later[0].contains("tool_calls");
-        desk.append(&later);
+        harness.append(&later);
         if answered {
-            desk.append(&results(FORMATS[0], &[("x", "done")]));
+            harness.append(&results(FORMATS[0], &[("x", "done")]));
         }
-        desk.compact();
-        assert_eq!(asked(&desk.host.seen.requests[0].0), expected, "{later:?} {ratio}");
+        harness.compact();
+        assert_eq!(asked(&harness.host.seen.requests[0].0), expected, "{later:?} {ratio}");
     }
 }
 
 #[test]
 fn s2_11_relied_on_is_an_option() {
-    let mut desk = react(json!({ "relianceRatio": 0.15, "globalCompressionThreshold": 0.99 }));
-    tool(&mut desk, FORMATS[0], "docs/plan.md", &"word ".repeat(2_000));
-    desk.append(&[assistant("Now I change docs/plan.md.")]);
-    desk.compact();
-    assert_eq!(asked(&desk.host.seen.requests[0].0), 1_500);
+    let mut harness = react(json!({ "relianceRatio": 0.15, "globalCompressionThreshold": 0.99 }));
+    tool(&mut harness, FORMATS[0], "docs/plan.md", &"word ".repeat(2_000));
+    harness.append(&[assistant("Now I change docs/plan.md.")]);
+    harness.compact();
+    assert_eq!(asked(&harness.host.seen.requests[0].0), 1_500);
 }
 
 /// What a pass over six results asks for, when each answer is `over` times as long as asked for.
 fn pass(over: f64, options: Value) -> Vec<usize> {
-    let mut desk = react(options);
+    let mut harness = react(options);
     let seen: Rc<RefCell<Vec<usize>>> = Rc::default();
     let asks = Rc::clone(&seen);
-    desk.host.summarise = Box::new(move |request, _| {
+    harness.host.summarise = Box::new(move |request, _| {
         asks.borrow_mut().push(asked(request));
         summary(&"s".repeat((asked(request) as f64 * over) as usize))
     });
     for nth in 0..6 {
-        tool(&mut desk, FORMATS[0], &format!("p{nth}"), &format!("{nth}").repeat(10_000));
+        tool(&mut harness, FORMATS[0], &format!("p{nth}"), &format!("{nth}").repeat(10_000));
     }
-    desk.prepare();
+    harness.prepare();
     seen.take()
 }
 
@@ -211,10 +211,10 @@ fn f39_s2_11_where_little_room_is_left_for_a_shape_a_model_says_more() {
     let rows: Vec<Value> = (0..300).map(|nth| json!({ "id": nth, "state": "open" })).collect();
     let text = json!(rows).to_string();
     for (ratio, asked) in [(0.02, 1), (0.1, 0)] {
-        let mut desk = react(json!({ "globalRatio": ratio, "globalCompressionThreshold": 0.01 }));
-        tool(&mut desk, FORMATS[0], "rows.json", &text);
-        let shown = shown(&mut desk, FORMATS[0]);
-        assert_eq!(desk.host.seen.purposes.len(), asked, "{ratio}: {shown:?}");
+        let mut harness = react(json!({ "globalRatio": ratio, "globalCompressionThreshold": 0.01 }));
+        tool(&mut harness, FORMATS[0], "rows.json", &text);
+        let shown = shown(&mut harness, FORMATS[0]);
+        assert_eq!(harness.host.seen.purposes.len(), asked, "{ratio}: {shown:?}");
         assert!(shown[0].len() * 5 < text.len(), "{ratio}");
     }
 }

@@ -168,9 +168,9 @@ fn f1_a_success_fits_whatever_the_preset_the_window_the_pins_and_the_summariser(
 fn f1_nothing_to_do_is_a_success_in_every_preset() {
     for preset in PRESETS {
         for count in [1, 2] {
-            let mut desk = Harness::new(json!({ "preset": preset.name, "format": "openai-chat" }));
-            desk.append(&talk(1, 20)[..count]);
-            let result = desk.compact();
+            let mut harness = Harness::new(json!({ "preset": preset.name, "format": "openai-chat" }));
+            harness.append(&talk(1, 20)[..count]);
+            let result = harness.compact();
             assert!(result.success && result.fits && result.error.is_none(), "{}: {result:?}", preset.name);
             assert!(result.reason.is_some() && result.freed_tokens == 0, "{}: {result:?}", preset.name);
         }
@@ -180,10 +180,10 @@ fn f1_nothing_to_do_is_a_success_in_every_preset() {
 #[test]
 fn f1_a_compaction_by_hand_admits_large_results() {
     for name in ["balanced", "layered"] {
-        let mut desk = Harness::new(json!({ "preset": name, "format": "openai-chat" }));
-        desk.append(&talk(4, 50));
-        desk.append(&exchange(Format::OpenaiChat, "c", &text("word", 50_000)));
-        let result = desk.compact();
+        let mut harness = Harness::new(json!({ "preset": name, "format": "openai-chat" }));
+        harness.append(&talk(4, 50));
+        harness.append(&exchange(Format::OpenaiChat, "c", &text("word", 50_000)));
+        let result = harness.compact();
         assert!(result.success && result.fits, "{name}: {result:?}");
         assert_eq!(result.applied_edits[0].kind, "admit", "{name}");
         assert!(result.previous_tokens > 50_000 && result.current_tokens < 6_000, "{name}: {result:?}");

@@ -19,12 +19,12 @@ fn clear(browser: &Browser) {
     browser.memory.replace(&MemoryStore::default());
 }
 
-fn try_append(desk: &mut Harness, bodies: &[Body]) -> Result<(), Code> {
-    desk.host.run(desk.session.append(bodies.to_vec())).map(|_| ()).map_err(|error| error.code)
+fn try_append(harness: &mut Harness, bodies: &[Body]) -> Result<(), Code> {
+    harness.host.run(harness.session.append(bodies.to_vec())).map(|_| ()).map_err(|error| error.code)
 }
 
-fn code_of_prepare(desk: &mut Harness) -> Option<Code> {
-    desk.host.run(desk.session.prepare(Trigger::Auto, Vec::new())).err().map(|error| error.code)
+fn code_of_prepare(harness: &mut Harness) -> Option<Code> {
+    harness.host.run(harness.session.prepare(Trigger::Auto, Vec::new())).err().map(|error| error.code)
 }
 
 fn texts(bodies: &[Body]) -> Vec<String> {
@@ -71,10 +71,10 @@ fn d19_a_loss_that_opening_told_is_not_told_again_by_the_first_append() {
     let mut browser = Browser::new();
     browser.open().append(&[user("one")]);
     clear(&browser);
-    let mut desk = browser.open_with(json!({ "acceptDataLoss": true })).unwrap();
-    assert_eq!(kinds(&desk), [(LossKind::Session, Some(1))]);
-    desk.append(&[user("anew")]);
-    assert_eq!(losses(&desk).len(), 1);
+    let mut harness = browser.open_with(json!({ "acceptDataLoss": true })).unwrap();
+    assert_eq!(kinds(&harness), [(LossKind::Session, Some(1))]);
+    harness.append(&[user("anew")]);
+    assert_eq!(losses(&harness).len(), 1);
 }
 
 #[test]
@@ -146,41 +146,41 @@ fn d19_an_empty_handle_meets_what_is_there_as_before() {
 #[test]
 fn d20_a_handle_whose_rows_are_gone_says_data_loss_and_one_whose_session_was_deleted_says_closed() {
     let mut browser = Browser::new();
-    let mut desk = browser.rich();
+    let mut harness = browser.rich();
     clear(&browser);
     let marks = browser.marks.borrow().clone();
     for _ in 0..2 {
-        assert_eq!(try_append(&mut desk, &[user("on")]), Err(Code::DataLoss));
-        assert_eq!(code_of_prepare(&mut desk), Some(Code::DataLoss));
+        assert_eq!(try_append(&mut harness, &[user("on")]), Err(Code::DataLoss));
+        assert_eq!(code_of_prepare(&mut harness), Some(Code::DataLoss));
     }
     assert!(browser.memory.rows().is_empty(), "nothing was written");
     assert_eq!(*browser.marks.borrow(), marks, "the mark is what it was");
     // Deleted by another handle, in one batch or more.
     for most in [10_000, 5] {
         let mut browser = Browser::new();
-        let mut desk = browser.open();
-        desk.append(&talk(4, 20));
+        let mut harness = browser.open();
+        harness.append(&talk(4, 20));
         let mut host = browser.host();
         let opening = Session::open(settings(options()), Some("s".into()), most);
         let (other, _) = host.run(opening).unwrap();
         host.run(other.delete()).unwrap();
-        assert_eq!(try_append(&mut desk, &[user("on")]), Err(Code::Closed));
-        assert_eq!(code_of_prepare(&mut desk), Some(Code::Closed));
+        assert_eq!(try_append(&mut harness, &[user("on")]), Err(Code::Closed));
+        assert_eq!(code_of_prepare(&mut harness), Some(Code::Closed));
     }
 }
 
 #[test]
 fn d20_a_handle_mends_the_row_of_its_session_that_is_gone_under_it() {
     let mut browser = Browser::new();
-    let mut desk = browser.rich();
-    let before = history(&mut desk);
+    let mut harness = browser.rich();
+    let before = history(&mut harness);
     browser.keys("sessions").iter().for_each(|key| browser.remove(key));
-    desk.append(&[user("on")]);
-    assert_eq!(kinds(&desk), [(LossKind::Repaired, None)]);
+    harness.append(&[user("on")]);
+    assert_eq!(kinds(&harness), [(LossKind::Repaired, None)]);
     let now = history(&mut browser.open());
     assert_eq!(now[..before.len()], before);
     assert_eq!(now.len(), before.len() + 1);
-    assert_eq!(problems(&mut desk), [""; 0]);
+    assert_eq!(problems(&mut harness), [""; 0]);
 }
 
 #[test]
@@ -188,10 +188,10 @@ fn d20_a_store_that_went_back_under_a_handle_is_told_once_and_goes_on_from_there
     // One that went on to the same version is known by what it says alone, which a prepare reads.
     for (goes_on, looks_first) in [(0, false), (0, true), (1, true), (4, true), (9, true)] {
         let mut browser = Browser::new();
-        let mut desk = browser.rich();
+        let mut harness = browser.rich();
         let earlier = browser.copy();
-        let before = history(&mut desk);
-        desk.append(&talk(2, 20));
+        let before = history(&mut harness);
+        harness.append(&talk(2, 20));
         browser.memory.replace(&earlier.memory);
         let mut back = Browser { marks: Rc::default(), memory: Rc::clone(&browser.memory), tabs: 200 };
         let more: Vec<Body> = talk(goes_on, 30).into_iter().take(goes_on).collect();
@@ -199,19 +199,19 @@ fn d20_a_store_that_went_back_under_a_handle_is_told_once_and_goes_on_from_there
             back.open().append(&more);
         }
         if looks_first {
-            desk.host.run(desk.session.catch_up()).unwrap();
+            harness.host.run(harness.session.catch_up()).unwrap();
             assert!(
                 !losses(&browser.copy().open()).is_empty(),
                 "{goes_on}: who opens it until then is told, too"
             );
         }
-        desk.append(&[user("on")]);
+        harness.append(&[user("on")]);
         let lost = 4_u64.checked_sub(goes_on as u64).filter(|lost| *lost > 0);
-        assert_eq!(kinds(&desk), [(LossKind::Records, lost)], "{goes_on}");
+        assert_eq!(kinds(&harness), [(LossKind::Records, lost)], "{goes_on}");
         let expected = [before, texts(&more), texts(&[user("on")])].concat();
-        assert_eq!(history(&mut desk), expected, "{goes_on}");
-        assert_eq!(problems(&mut desk), [""; 0], "{goes_on}");
-        assert_eq!(desk.sent().last(), browser.open().sent().last(), "{goes_on}");
+        assert_eq!(history(&mut harness), expected, "{goes_on}");
+        assert_eq!(problems(&mut harness), [""; 0], "{goes_on}");
+        assert_eq!(harness.sent().last(), browser.open().sent().last(), "{goes_on}");
         assert!(losses(&browser.open()).is_empty(), "{goes_on}: it was told, and the log moved on");
     }
 }
@@ -219,8 +219,8 @@ fn d20_a_store_that_went_back_under_a_handle_is_told_once_and_goes_on_from_there
 #[test]
 fn d15_a_row_that_is_behind_its_log_under_a_handle_that_knows_of_no_other_is_made_again() {
     let mut browser = Browser::new();
-    let mut desk = browser.open();
-    desk.append(&[user("one")]);
+    let mut harness = browser.open();
+    harness.append(&[user("one")]);
     let earlier = browser.copy();
     browser.open().append(&[assistant("two")]);
     // The platform has the new row of the log, and of the session's the one of before.
@@ -230,10 +230,10 @@ fn d15_a_row_that_is_behind_its_log_under_a_handle_that_knows_of_no_other_is_mad
     let (expect, deletes) = Default::default();
     let durability = Durability::Strict;
     browser.memory.commit(&Batch { expect, puts: vec![row], deletes, durability }).unwrap();
-    desk.append(&[user("three")]);
-    assert_eq!(kinds(&desk), [(LossKind::Repaired, None)]);
+    harness.append(&[user("three")]);
+    assert_eq!(kinds(&harness), [(LossKind::Repaired, None)]);
     assert_eq!(history(&mut browser.open()), texts(&[user("one"), assistant("two"), user("three")]));
-    assert_eq!(problems(&mut desk), [""; 0]);
+    assert_eq!(problems(&mut harness), [""; 0]);
 }
 
 #[test]
@@ -287,10 +287,10 @@ fn d15_an_append_or_a_goal_of_a_handle_with_a_version_of_before_takes_over_what_
         }
         let all = texts(&[user("one"), assistant("two"), user("three"), assistant("four")]);
         let count = if sets_goal { 3 } else { 4 };
-        for desk in [&mut stale, &mut other, &mut browser.open()] {
-            desk.sent();
-            assert_eq!(history(desk), all[..count], "{sets_goal}");
-            assert_eq!(problems(desk), [""; 0], "{sets_goal}");
+        for harness in [&mut stale, &mut other, &mut browser.open()] {
+            harness.sent();
+            assert_eq!(history(harness), all[..count], "{sets_goal}");
+            assert_eq!(problems(harness), [""; 0], "{sets_goal}");
         }
     }
 }
@@ -330,10 +330,10 @@ fn d15_a_change_of_the_row_alone_after_it_was_mended_is_not_written_over() {
                     _ => drop(host.run(session.prepare(Trigger::Auto, Vec::new())).unwrap()),
                 }
                 let last = format!("g{}", changes + usize::from(act == "goal"));
-                for desk in [&mut stale, &mut browser.open()] {
-                    assert_eq!(desk.session.goal().unwrap().unwrap().id, last, "{what}");
-                    assert_eq!(history(desk), expected, "{what}");
-                    assert_eq!(problems(desk), [""; 0], "{what}");
+                for harness in [&mut stale, &mut browser.open()] {
+                    assert_eq!(harness.session.goal().unwrap().unwrap().id, last, "{what}");
+                    assert_eq!(history(harness), expected, "{what}");
+                    assert_eq!(problems(harness), [""; 0], "{what}");
                 }
             }
         }

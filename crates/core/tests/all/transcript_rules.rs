@@ -11,24 +11,24 @@ use std::rc::Rc;
 #[test]
 fn s5_3_the_history_is_every_message_in_order_whatever_was_compacted() {
     for over in presets() {
-        let (mut desk, all) = worked(over);
-        assert_eq!(history(&mut desk), all.iter().map(|body| body.to_string()).collect::<Vec<_>>());
+        let (mut harness, all) = worked(over);
+        assert_eq!(history(&mut harness), all.iter().map(|body| body.to_string()).collect::<Vec<_>>());
     }
 }
 
 #[test]
 fn s5_3_a_page_of_the_history_is_of_bounded_bytes_and_what_is_appended_meanwhile_is_not_in_it() {
-    let mut desk = Harness::new(json!({ "contextWindow": 10_000_000 }));
+    let mut harness = Harness::new(json!({ "contextWindow": 10_000_000 }));
     let big: Vec<Body> = (0..12).map(|nth| user(&long(&nth.to_string(), 250_000))).collect();
-    desk.append(&big);
-    let first = desk.host.run(desk.session.history(None)).unwrap();
+    harness.append(&big);
+    let first = harness.host.run(harness.session.history(None)).unwrap();
     let bytes: usize = first.messages.iter().map(|said| said.body.len()).sum();
     assert!(bytes <= 4 << 20 && first.messages.len() >= 3, "{bytes}");
-    desk.append(&[user("later")]);
+    harness.append(&[user("later")]);
     let mut indices: Vec<usize> = first.messages.iter().map(|said| said.index).collect();
     let mut next = first.next;
     while next.is_some() {
-        let page = desk.host.run(desk.session.history(next)).unwrap();
+        let page = harness.host.run(harness.session.history(next)).unwrap();
         indices.extend(page.messages.iter().map(|said| said.index));
         next = page.next;
     }
@@ -37,15 +37,15 @@ fn s5_3_a_page_of_the_history_is_of_bounded_bytes_and_what_is_appended_meanwhile
 
 #[test]
 fn s5_3_metadata_counts_what_was_said_and_the_records_tell_of_every_checkpoint() {
-    let (mut desk, all) =
+    let (mut harness, all) =
         worked(json!({ "preset": "checkpoint", "contextWindow": 32_000, "summarize": { "detail": 3 } }));
-    let metadata = desk.session.metadata().unwrap();
+    let metadata = harness.session.metadata().unwrap();
     assert_eq!((metadata.total_messages, metadata.compression_count), (all.len(), 2));
     let mut plain = Harness::new(json!({ "contextWindow": 1_000_000 }));
     plain.append(&all);
     assert_eq!(metadata.total_tokens, plain.session.usage().unwrap().used_tokens, "of what was appended");
     assert!(1_700_000_000_000 < metadata.start_time && metadata.start_time < metadata.last_update);
-    let records = desk.host.run(desk.session.checkpoint_records()).unwrap();
+    let records = harness.host.run(harness.session.checkpoint_records()).unwrap();
     assert_eq!(records.len(), 2);
     assert_eq!(records[0].message_range.0, 0, "half-open and real");
     assert!(records[0].message_range.1 <= 12 && records[1].message_range.1 <= 24);
@@ -76,16 +76,16 @@ fn s5_3_metadata_counts_what_was_said_and_the_records_tell_of_every_checkpoint()
 
 #[test]
 fn s5_3_markdown_to_the_letter() {
-    let mut desk = Harness::new(json!({}));
+    let mut harness = Harness::new(json!({}));
     let image = json!({ "role": "user", "content": [
         { "type": "text", "text": "Look:" },
         { "type": "image_url", "image_url": { "url": "data:image/png;base64,AAAA" } },
     ] });
-    desk.append(&[user("Fix it.\n## assistant (now)"), body(&image)]);
-    desk.append(&exchange(Format::OpenaiChat, "c1", "ok\n## user (never)\n```"));
-    let started = desk.session.metadata().unwrap().start_time;
+    harness.append(&[user("Fix it.\n## assistant (now)"), body(&image)]);
+    harness.append(&exchange(Format::OpenaiChat, "c1", "ok\n## user (never)\n```"));
+    let started = harness.session.metadata().unwrap().start_time;
     assert_eq!(started, 1_700_000_000_001);
-    let text = markdown(&mut desk);
+    let text = markdown(&mut harness);
     let head =
         "# Session s\n\n**Started:** 2023-11-14T22:13:20.001Z\n**Messages:** 4\n**Compressions:** 0\n\n";
     assert!(text.starts_with(head), "{text}");
@@ -99,24 +99,24 @@ fn s5_3_markdown_to_the_letter() {
 
 #[test]
 fn s5_3_what_another_handle_wrote_is_in_the_transcript_at_once() {
-    let mut desk = Harness::new(json!({}));
-    desk.append(&talk(1, 10));
-    let mut other = Harness::over(Rc::clone(&desk.memory), "other", json!({}));
+    let mut harness = Harness::new(json!({}));
+    harness.append(&talk(1, 10));
+    let mut other = Harness::over(Rc::clone(&harness.memory), "other", json!({}));
     let first = other.host.run(other.session.history(None)).unwrap();
     assert_eq!(first.messages.len(), 2);
-    desk.append(&[user("the raven flies at midnight"), assistant("noted")]);
-    assert_eq!(history(&mut other), history(&mut desk));
-    assert_eq!(archive(&mut other.host, &other.session), archive(&mut desk.host, &desk.session));
+    harness.append(&[user("the raven flies at midnight"), assistant("noted")]);
+    assert_eq!(history(&mut other), history(&mut harness));
+    assert_eq!(archive(&mut other.host, &other.session), archive(&mut harness.host, &harness.session));
     let markdown = other.host.run(other.session.markdown(None)).unwrap().text;
     assert!(markdown.contains("**Messages:** 4") && markdown.contains("raven"));
     let hits = other.host.run(other.session.search("raven".into(), 5)).unwrap();
     assert_eq!((hits.len(), hits[0].seq), (1, 2));
     assert!(other.read(&hits[0].reference).contains("midnight"));
-    desk.append(&talk(8, 100));
-    assert!(desk.compact().success);
+    harness.append(&talk(8, 100));
+    assert!(harness.compact().success);
     let records = other.host.run(other.session.checkpoint_records()).unwrap();
     assert_eq!(records.len(), 1);
-    assert_eq!(archive(&mut other.host, &other.session), archive(&mut desk.host, &desk.session));
+    assert_eq!(archive(&mut other.host, &other.session), archive(&mut harness.host, &harness.session));
     // What was looked at changes nothing: the handle goes on as it was, and takes over the rest when it writes.
     assert_eq!(other.session.explain().unwrap().len(), 2);
     other.append(&talk(1, 10));
@@ -130,12 +130,12 @@ fn s5_3_what_another_handle_wrote_is_in_the_transcript_at_once() {
 
 #[test]
 fn s5_3_a_row_of_the_session_that_cannot_be_read_leaves_what_is_known() {
-    let mut desk = Harness::new(json!({}));
-    desk.append(&talk(2, 10));
-    let rows = desk.memory.rows();
+    let mut harness = Harness::new(json!({}));
+    harness.append(&talk(2, 10));
+    let rows = harness.memory.rows();
     let (key, _) = rows.iter().find(|(key, _)| key.to_string().starts_with("sessions/")).unwrap();
     for damage in [Some(b"not JSON".to_vec()), None] {
-        desk.memory.damage(key, damage);
-        assert_eq!(history(&mut desk).len(), 4);
+        harness.memory.damage(key, damage);
+        assert_eq!(history(&mut harness).len(), 4);
     }
 }

@@ -12,67 +12,67 @@ fn reported(tokens: usize) -> String {
     json!({ "inputTokens": tokens, "outputTokens": 10 }).to_string()
 }
 
-fn usage(desk: &Harness) -> ContextUsage {
-    desk.session.usage().unwrap()
+fn usage(harness: &Harness) -> ContextUsage {
+    harness.session.usage().unwrap()
 }
 
-fn used(desk: &Harness) -> usize {
-    usage(desk).used_tokens
+fn used(harness: &Harness) -> usize {
+    usage(harness).used_tokens
 }
 
 /// Closes the session as the app does, and opens it again.
-fn reopen(mut desk: Harness, over: serde_json::Value) -> Harness {
-    desk.host.run(desk.session.keep_usage()).unwrap();
-    desk.session.close();
-    Harness::over(desk.memory, "b", over)
+fn reopen(mut harness: Harness, over: serde_json::Value) -> Harness {
+    harness.host.run(harness.session.keep_usage()).unwrap();
+    harness.session.close();
+    Harness::over(harness.memory, "b", over)
 }
 
 #[test]
 fn the_prompt_costs_what_was_reported_and_what_comes_after_is_added() {
-    let mut desk = Harness::new(json!({}));
-    desk.append(&talk(2, 100));
-    desk.append(&[user("next")]);
-    let estimated = desk.prepare().usage.used_tokens;
-    assert!(desk.session.record_usage(&reported(estimated + 1_000), None).unwrap());
-    let after = usage(&desk);
+    let mut harness = Harness::new(json!({}));
+    harness.append(&talk(2, 100));
+    harness.append(&[user("next")]);
+    let estimated = harness.prepare().usage.used_tokens;
+    assert!(harness.session.record_usage(&reported(estimated + 1_000), None).unwrap());
+    let after = usage(&harness);
     assert_eq!(after.used_tokens, estimated + 1_000);
     let correction = after.correction.unwrap();
     assert_eq!((correction.overhead, correction.factor, correction.anchored), (1_000, 1.0, true));
     assert_eq!(after.categories.iter().map(|part| part.tokens).sum::<usize>(), 8_000, "they are the window");
     let overhead = after.categories.iter().find(|part| part.name == "overhead").unwrap();
     assert_eq!(overhead.tokens, 1_000);
-    let before = desk.session.active().unwrap().token_count;
-    desk.append(&[assistant(&long("answer", 200))]);
+    let before = harness.session.active().unwrap().token_count;
+    harness.append(&[assistant(&long("answer", 200))]);
     assert_eq!(
-        used(&desk) - after.used_tokens,
-        desk.session.active().unwrap().token_count.recent - before.recent
+        used(&harness) - after.used_tokens,
+        harness.session.active().unwrap().token_count.recent - before.recent
     );
 }
 
 #[test]
 fn a_usage_that_comes_behind_the_answer_is_of_the_prompt_before_it() {
     for prepares in [true, false] {
-        let mut desk = Harness::new(json!({}));
-        desk.append(&[user(&long("question", 300))]);
-        let estimated = if prepares { desk.prepare().usage.used_tokens } else { used(&desk) };
-        desk.append(&[assistant(&long("answer", 100))]);
-        let with_answer = used(&desk);
-        assert!(desk.session.record_usage(&reported(estimated + 500), None).unwrap());
-        assert_eq!(used(&desk), with_answer + 500, "prepares: {prepares}");
+        let mut harness = Harness::new(json!({}));
+        harness.append(&[user(&long("question", 300))]);
+        let estimated = if prepares { harness.prepare().usage.used_tokens } else { used(&harness) };
+        harness.append(&[assistant(&long("answer", 100))]);
+        let with_answer = used(&harness);
+        assert!(harness.session.record_usage(&reported(estimated + 500), None).unwrap());
+        assert_eq!(used(&harness), with_answer + 500, "prepares: {prepares}");
     }
 }
 
 #[test]
 fn the_trigger_goes_by_it() {
-    let mut desk = Harness::new(json!({ "compactAt": { "tokens": 3_000 } }));
-    desk.append(&talk(10, 100));
-    let before = desk.prepare();
+    let mut harness = Harness::new(json!({ "compactAt": { "tokens": 3_000 } }));
+    harness.append(&talk(10, 100));
+    let before = harness.prepare();
     assert!(before.result.is_none() && before.usage.used_tokens < 2_500);
-    assert!(desk.session.record_usage(&reported(4_000), None).unwrap());
-    desk.append(&[user("next")]);
-    let plan = desk.host.run(desk.session.plan()).unwrap();
+    assert!(harness.session.record_usage(&reported(4_000), None).unwrap());
+    harness.append(&[user("next")]);
+    let plan = harness.host.run(harness.session.plan()).unwrap();
     assert!(plan.will_compact && plan.tokens > 4_000, "{plan:?}");
-    let after = desk.prepare();
+    let after = harness.prepare();
     assert!(after.result.unwrap().success);
     // The overhead stays, the position goes.
     assert!((1_500..3_000).contains(&after.usage.used_tokens), "{:?}", after.usage);
@@ -82,117 +82,117 @@ fn the_trigger_goes_by_it() {
 #[test]
 fn it_survives_reopening_rewinding_and_compaction() {
     let over = json!({ "model": "m" });
-    let mut desk = Harness::new(over.clone());
-    desk.append(&talk(10, 100));
-    let estimated = desk.prepare().usage.used_tokens;
-    desk.session.record_usage(&reported(estimated + 1_000), None).unwrap();
-    let mut desk = reopen(desk, over.clone());
-    assert_eq!(used(&desk), estimated + 1_000);
-    desk.host.run(desk.session.rewind(2)).unwrap();
-    let rewound = used(&desk);
+    let mut harness = Harness::new(over.clone());
+    harness.append(&talk(10, 100));
+    let estimated = harness.prepare().usage.used_tokens;
+    harness.session.record_usage(&reported(estimated + 1_000), None).unwrap();
+    let mut harness = reopen(harness, over.clone());
+    assert_eq!(used(&harness), estimated + 1_000);
+    harness.host.run(harness.session.rewind(2)).unwrap();
+    let rewound = used(&harness);
     assert!((1_000..1_500).contains(&rewound), "{rewound}");
-    desk.host.run(desk.session.rewind(18)).unwrap();
-    assert!((rewound + 500..estimated + 1_000).contains(&used(&desk)));
-    desk.compact();
-    let compacted = used(&desk);
-    let desk = reopen(desk, over);
-    assert_eq!(used(&desk), compacted);
-    assert_eq!(usage(&desk).correction.unwrap().overhead, 1_000);
-    assert!(desk.stored().messages.len() == 20);
+    harness.host.run(harness.session.rewind(18)).unwrap();
+    assert!((rewound + 500..estimated + 1_000).contains(&used(&harness)));
+    harness.compact();
+    let compacted = used(&harness);
+    let harness = reopen(harness, over);
+    assert_eq!(used(&harness), compacted);
+    assert_eq!(usage(&harness).correction.unwrap().overhead, 1_000);
+    assert!(harness.stored().messages.len() == 20);
 }
 
 #[test]
 fn it_is_stored_with_the_next_append() {
-    let mut desk = Harness::new(json!({}));
-    desk.append(&talk(2, 100));
-    desk.prepare();
-    desk.session.record_usage(&reported(2_000), None).unwrap();
-    desk.append(&[user("next")]);
-    let now = used(&desk);
+    let mut harness = Harness::new(json!({}));
+    harness.append(&talk(2, 100));
+    harness.prepare();
+    harness.session.record_usage(&reported(2_000), None).unwrap();
+    harness.append(&[user("next")]);
+    let now = used(&harness);
     // The process dies.
-    let again = Harness::over(desk.memory, "b", json!({}));
+    let again = Harness::over(harness.memory, "b", json!({}));
     assert_eq!(used(&again), now);
 }
 
 #[test]
 fn models_are_told_apart_and_a_fork_begins_with_what_its_parent_knows() {
-    let mut desk = Harness::new(json!({ "model": "one" }));
-    desk.append(&talk(2, 100));
-    let estimated = desk.prepare().usage.used_tokens;
-    desk.session.record_usage(&reported(2_000), None).unwrap();
-    let forked = desk.host.run(desk.session.fork(None)).unwrap().0;
+    let mut harness = Harness::new(json!({ "model": "one" }));
+    harness.append(&talk(2, 100));
+    let estimated = harness.prepare().usage.used_tokens;
+    harness.session.record_usage(&reported(2_000), None).unwrap();
+    let forked = harness.host.run(harness.session.fork(None)).unwrap().0;
     assert_eq!(forked.usage().unwrap().used_tokens, 2_000);
-    desk.prepare();
-    desk.session.record_usage(&reported(3_000), Some("two".into())).unwrap();
-    assert_eq!(used(&desk), 3_000);
-    assert_eq!(usage(&desk).correction.unwrap().model.as_deref(), Some("two"));
-    let desk = reopen(desk, json!({ "model": "one" }));
-    assert_eq!(used(&desk), 2_000);
-    let desk = reopen(desk, json!({ "model": "three" }));
-    assert_eq!((used(&desk), usage(&desk).correction), (estimated, None));
+    harness.prepare();
+    harness.session.record_usage(&reported(3_000), Some("two".into())).unwrap();
+    assert_eq!(used(&harness), 3_000);
+    assert_eq!(usage(&harness).correction.unwrap().model.as_deref(), Some("two"));
+    let harness = reopen(harness, json!({ "model": "one" }));
+    assert_eq!(used(&harness), 2_000);
+    let harness = reopen(harness, json!({ "model": "three" }));
+    assert_eq!((used(&harness), usage(&harness).correction), (estimated, None));
 }
 
 #[test]
 fn the_apps_own_counter_is_never_corrected() {
-    let mut desk = Harness::new(json!({ "tokenCounter": true }));
-    desk.host.count = Box::new(|_, _| Event::Number(7.0));
-    desk.append(&[user("hello")]);
-    let counted = desk.prepare().usage.used_tokens;
-    desk.session.record_usage(&reported(5_000), None).unwrap();
-    assert_eq!((used(&desk), usage(&desk).correction), (counted, None));
+    let mut harness = Harness::new(json!({ "tokenCounter": true }));
+    harness.host.count = Box::new(|_, _| Event::Number(7.0));
+    harness.append(&[user("hello")]);
+    let counted = harness.prepare().usage.used_tokens;
+    harness.session.record_usage(&reported(5_000), None).unwrap();
+    assert_eq!((used(&harness), usage(&harness).correction), (counted, None));
 }
 
 #[test]
 fn what_cannot_be_the_prompt_teaches_nothing() {
-    let mut desk = Harness::new(json!({}));
-    desk.append(&talk(10, 100));
-    let estimated = desk.prepare().usage.used_tokens;
-    assert!(!desk.session.record_usage(&reported(40), None).unwrap());
-    assert!(!desk.session.record_usage(&reported(0), None).unwrap());
-    assert_eq!(used(&desk), estimated);
-    let error = desk.session.record_usage("{}", None).unwrap_err();
+    let mut harness = Harness::new(json!({}));
+    harness.append(&talk(10, 100));
+    let estimated = harness.prepare().usage.used_tokens;
+    assert!(!harness.session.record_usage(&reported(40), None).unwrap());
+    assert!(!harness.session.record_usage(&reported(0), None).unwrap());
+    assert_eq!(used(&harness), estimated);
+    let error = harness.session.record_usage("{}", None).unwrap_err();
     assert_eq!((error.code, error.field.as_deref()), (Code::InvalidOption, Some("usage")));
-    desk.session.close();
-    assert_eq!(desk.session.record_usage(&reported(9), None).unwrap_err().code, Code::Closed);
+    harness.session.close();
+    assert_eq!(harness.session.record_usage(&reported(9), None).unwrap_err().code, Code::Closed);
 }
 
 #[test]
 fn what_does_not_fit_by_the_providers_count_is_not_sent() {
-    let mut desk = Harness::new(json!({ "maxOutputTokens": 1_000, "keep": { "messages": 30 } }));
-    desk.append(&talk(10, 100));
-    desk.prepare();
-    desk.session.record_usage(&reported(9_000), None).unwrap();
-    let error = desk.host.run(desk.session.prepare(Trigger::Auto, Vec::new())).unwrap_err();
+    let mut harness = Harness::new(json!({ "maxOutputTokens": 1_000, "keep": { "messages": 30 } }));
+    harness.append(&talk(10, 100));
+    harness.prepare();
+    harness.session.record_usage(&reported(9_000), None).unwrap();
+    let error = harness.host.run(harness.session.prepare(Trigger::Auto, Vec::new())).unwrap_err();
     assert_eq!(error.code, Code::ContextOverflow);
     assert!(error.message.contains("fixed 6"), "what the provider counts beside is fixed: {}", error.message);
 }
 
 #[test]
 fn another_tabs_newer_reports_are_taken_over() {
-    let mut desk = Harness::new(json!({}));
-    desk.append(&talk(2, 100));
-    let mut other = Harness::over(desk.memory.clone(), "b", json!({}));
+    let mut harness = Harness::new(json!({}));
+    harness.append(&talk(2, 100));
+    let mut other = Harness::over(harness.memory.clone(), "b", json!({}));
     other.prepare();
     other.session.record_usage(&reported(2_000), None).unwrap();
     other.append(&[user("from the other tab")]);
-    desk.append(&[user("from this one")]);
+    harness.append(&[user("from this one")]);
     assert_eq!(
-        used(&desk),
+        used(&harness),
         used(&{
             let Harness { memory, .. } = other;
             Harness::over(memory, "c", json!({}))
         })
     );
-    assert!(usage(&desk).correction.is_some());
+    assert!(usage(&harness).correction.is_some());
 }
 
 #[test]
 fn f39_the_system_prompt_is_no_part_of_the_tools_nor_they_of_it() {
     let tokens = |fixed: [&str; 2]| {
-        let mut desk = Harness::new(json!({}));
-        desk.append(&[user("hello")]);
+        let mut harness = Harness::new(json!({}));
+        harness.append(&[user("hello")]);
         let fixed = fixed.map(str::to_string).to_vec();
-        let usage = desk.host.run(desk.session.prepare(Trigger::Auto, fixed)).unwrap().usage;
+        let usage = harness.host.run(harness.session.prepare(Trigger::Auto, fixed)).unwrap().usage;
         ["system", "tools"].map(|name| usage.categories.iter().find(|part| part.name == name).unwrap().tokens)
     };
     let (prompt, tools) =

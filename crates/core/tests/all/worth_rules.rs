@@ -12,18 +12,18 @@ use context_compactor_store_tests::host::{failed, summary, thrown};
 use serde_json::{Value, json};
 
 /// A session of the default preset whose summaries are waited for.
-fn desk(window: usize, over: Value) -> Harness {
+fn harness(window: usize, over: Value) -> Harness {
     let mut options = json!({ "preset": "balanced", "contextWindow": window, "background": false });
     merge(&mut options, &over);
     answering(Harness::new(options))
 }
 
 /// With a summariser that says enough.
-fn answering(mut desk: Harness) -> Harness {
+fn answering(mut harness: Harness) -> Harness {
     let text =
         (0..60).map(|nth| format!("Question {nth} was answered, and it was read.\n")).collect::<String>();
-    desk.host.summarise = Box::new(move |_, _| summary(&text));
-    desk
+    harness.host.summarise = Box::new(move |_, _| summary(&text));
+    harness
 }
 
 /// A turn of a question, a call with its result, and an answer.
@@ -35,11 +35,11 @@ fn work(nth: usize, tokens: usize) -> Vec<context_compactor_store_tests::convers
 }
 
 /// Prepares turn after turn until there is a summary; nothing else may change below the trigger.
-fn acts(desk: &mut Harness, window: usize, tokens: usize) -> CompactionResult {
+fn acts(harness: &mut Harness, window: usize, tokens: usize) -> CompactionResult {
     for nth in 0..2_000 {
-        desk.append(&work(nth, tokens));
-        let plan = desk.host.run(desk.session.plan()).unwrap();
-        let prepared = desk.prepare();
+        harness.append(&work(nth, tokens));
+        let plan = harness.host.run(harness.session.plan()).unwrap();
+        let prepared = harness.prepare();
         assert_eq!(
             plan.will_compact,
             !prepared.edits.is_empty(),
@@ -64,12 +64,12 @@ fn w2_w3_it_acts_at_the_trigger_and_leaves_its_share_of_every_window() {
     let mut left = 0;
     for window in [8_000, 16_000, 32_000, 64_000, 128_000, 200_000, 500_000] {
         // Nothing to clear: all of it are words.
-        let mut desk = desk(window, json!({ "summarize": { "call": null } }));
-        let trigger = desk.host.run(desk.session.plan()).unwrap().limit;
+        let mut harness = harness(window, json!({ "summarize": { "call": null } }));
+        let trigger = harness.host.run(harness.session.plan()).unwrap().limit;
         let result = (0..).find_map(|nth| {
-            desk.append(&[user(&long(&format!("question {nth}"), window / 200))]);
-            desk.append(&[assistant(&long(&format!("answer {nth}"), window / 200))]);
-            let prepared = desk.prepare();
+            harness.append(&[user(&long(&format!("question {nth}"), window / 200))]);
+            harness.append(&[assistant(&long(&format!("answer {nth}"), window / 200))]);
+            let prepared = harness.prepare();
             assert!(prepared.result.is_some() || prepared.usage.used_tokens < trigger, "{window}");
             prepared.result
         });
@@ -83,8 +83,8 @@ fn w2_w3_it_acts_at_the_trigger_and_leaves_its_share_of_every_window() {
 
 #[test]
 fn w1_w5_what_can_be_had_back_leaves_first_and_no_summary_comes_where_that_is_enough() {
-    let mut desk = desk(32_000, json!({}));
-    let result = acts(&mut desk, 32_000, 800);
+    let mut harness = harness(32_000, json!({}));
+    let result = acts(&mut harness, 32_000, 800);
     assert!(result.freed_tokens >= 3_200, "a tenth of the window: {result:?}");
     let kinds: Vec<&str> = result.applied_edits.iter().map(|edit| edit.kind).collect();
     assert_eq!(kinds, ["summarize"]);
@@ -92,18 +92,18 @@ fn w1_w5_what_can_be_had_back_leaves_first_and_no_summary_comes_where_that_is_en
 
 #[test]
 fn w3_what_the_user_began_with_and_said_last_stays_word_for_word() {
-    let mut desk = desk(32_000, json!({}));
+    let mut harness = harness(32_000, json!({}));
     let (first, last) = (long("first", 1_000), long("last", 3_000));
-    desk.append(&[user(&first), assistant("Yes.")]);
-    (0..10).for_each(|nth| desk.append(&work(nth, 600)));
-    desk.append(&[user(&last)]);
+    harness.append(&[user(&first), assistant("Yes.")]);
+    (0..10).for_each(|nth| harness.append(&work(nth, 600)));
+    harness.append(&[user(&last)]);
     // The agent works on that alone, for much longer than what stays.
     let mut compactions = 0;
     for nth in 10..120 {
-        desk.append(&exchange(Format::OpenaiChat, &format!("d{nth}"), &long("found", 100)));
-        desk.append(&[assistant(&long("thought", 500))]);
-        compactions += usize::from(desk.prepare().result.is_some_and(|result| result.changed));
-        let sent = desk.sent().iter().map(Value::to_string).collect::<String>();
+        harness.append(&exchange(Format::OpenaiChat, &format!("d{nth}"), &long("found", 100)));
+        harness.append(&[assistant(&long("thought", 500))]);
+        compactions += usize::from(harness.prepare().result.is_some_and(|result| result.changed));
+        let sent = harness.sent().iter().map(Value::to_string).collect::<String>();
         assert!(sent.contains(&first) && sent.contains(&last), "{nth}");
     }
     assert!(compactions > 1, "{compactions}");
@@ -111,11 +111,11 @@ fn w3_what_the_user_began_with_and_said_last_stays_word_for_word() {
 
 #[test]
 fn w3_a_first_message_that_takes_more_than_its_share_is_not_quoted_whole() {
-    let mut desk = desk(32_000, json!({}));
+    let mut harness = harness(32_000, json!({}));
     let first = long("first", 1_800);
-    desk.append(&[user(&first), assistant("Yes.")]);
-    acts(&mut desk, 32_000, 800);
-    let sent = desk.sent().iter().map(Value::to_string).collect::<String>();
+    harness.append(&[user(&first), assistant("Yes.")]);
+    acts(&mut harness, 32_000, 800);
+    let sent = harness.sent().iter().map(Value::to_string).collect::<String>();
     assert!(!sent.contains(&first) && sent.contains("first"), "{sent}");
 }
 
@@ -130,11 +130,11 @@ fn w1_without_recall_nothing_is_cleared_below_half_of_the_trigger() {
     let cleared_at = |over: Value, tools: String| {
         let mut options = json!({ "prices": prices, "clear": { "minTokens": 200 } });
         merge(&mut options, &over);
-        let mut desk = desk(64_000, options);
+        let mut harness = harness(64_000, options);
         for nth in 0..200 {
-            desk.append(&work(nth, 900));
+            harness.append(&work(nth, 900));
             let prepared =
-                desk.host.run(desk.session.prepare(Trigger::Auto, vec![String::new(), tools.clone()]));
+                harness.host.run(harness.session.prepare(Trigger::Auto, vec![String::new(), tools.clone()]));
             let prepared = prepared.unwrap();
             if !prepared.edits.is_empty() {
                 return prepared.edits[0].freed_tokens + prepared.usage.used_tokens;
@@ -162,10 +162,10 @@ fn w1_a_large_result_is_previewed_below_that_only_where_it_can_be_had_back() {
     let admitted = |over: Value| {
         let mut options = json!({ "preset": "balanced", "contextWindow": 200_000 });
         merge(&mut options, &over);
-        let mut desk = Harness::new(options);
-        desk.append(&[user("Read it.")]);
-        desk.append(&exchange(Format::OpenaiChat, "a", &long("line", 25_000)));
-        !desk.prepare().edits.is_empty()
+        let mut harness = Harness::new(options);
+        harness.append(&[user("Read it.")]);
+        harness.append(&exchange(Format::OpenaiChat, "a", &long("line", 25_000)));
+        !harness.prepare().edits.is_empty()
     };
     assert!(!admitted(json!({})));
     assert!(admitted(json!({ "recall": true })));
@@ -175,17 +175,17 @@ fn w1_a_large_result_is_previewed_below_that_only_where_it_can_be_had_back() {
 #[test]
 fn w5_no_summary_that_frees_little_before_the_window_is_full() {
     // What is pinned stays: a summary has almost nothing to take the place of.
-    let mut desk = desk(32_000, json!({}));
-    desk.append(&[user("Begin."), assistant("Yes.")]);
+    let mut harness = harness(32_000, json!({}));
+    harness.append(&[user("Begin."), assistant("Yes.")]);
     for nth in 0..24 {
-        desk.append(&[user(&long(&format!("rule {nth}"), 900))]);
+        harness.append(&[user(&long(&format!("rule {nth}"), 900))]);
         let index = 2 + nth * 2;
-        desk.host.run(desk.session.pin(index)).unwrap();
-        desk.append(&[assistant("Noted.")]);
-        let prepared = desk.prepare();
+        harness.host.run(harness.session.pin(index)).unwrap();
+        harness.append(&[assistant("Noted.")]);
+        let prepared = harness.prepare();
         assert!(prepared.result.is_none(), "{nth}: {:?}", prepared.result);
     }
-    assert!(desk.prepare().usage.used_tokens > 21_600, "it was due");
+    assert!(harness.prepare().usage.used_tokens > 21_600, "it was due");
 }
 
 /// How a summariser fails, and with which code.
@@ -200,8 +200,8 @@ const FAILURES: [Failure; 6] = [
     ("empty", || summary(""), Code::SummaryRejected),
 ];
 
-fn warnings(desk: &Harness, of: Code) -> usize {
-    let notices = desk.host.seen.notices.iter();
+fn warnings(harness: &Harness, of: Code) -> usize {
+    let notices = harness.host.seen.notices.iter();
     notices.filter(|notice| matches!(notice, Notice::Warning { code, .. } if *code == of)).count()
 }
 
@@ -209,23 +209,24 @@ fn warnings(desk: &Harness, of: Code) -> usize {
 fn w22_below_the_hard_limit_a_turn_goes_out_as_it_is_whatever_the_summariser_does() {
     for (name, fail, code) in FAILURES {
         for background in [true, false] {
-            let mut desk = desk(32_000, json!({ "background": background, "summarize": { "attempts": 1 } }));
-            desk.host.summarise = Box::new(move |_, _| fail());
-            desk.append(&[user("Begin."), assistant("Yes.")]);
+            let mut harness =
+                harness(32_000, json!({ "background": background, "summarize": { "attempts": 1 } }));
+            harness.host.summarise = Box::new(move |_, _| fail());
+            harness.append(&[user("Begin."), assistant("Yes.")]);
             let mut tried = Vec::new();
             // Up to the trigger in large steps, and from there on to the hard limit in small ones.
             for nth in 0..90 {
                 let size = if nth < 20 { 1_080 } else { 8 };
-                desk.append(&[user(&long("question", size / 2)), assistant(&long("answer", size / 2))]);
-                let asked = desk.host.seen.requests.len();
-                let prepared = desk.prepare();
+                harness.append(&[user(&long("question", size / 2)), assistant(&long("answer", size / 2))]);
+                let asked = harness.host.seen.requests.len();
+                let prepared = harness.prepare();
                 assert!(prepared.usage.used_tokens <= 24_000, "{name}: it fits");
                 assert_eq!(prepared.items.len(), 2 + 2 * (nth + 1), "{name}: and is all there");
                 if prepared.put_off {
-                    let later = desk.host.run(desk.session.summarise_later()).unwrap();
+                    let later = harness.host.run(harness.session.summarise_later()).unwrap();
                     assert!(!later.result.unwrap().success, "{name}");
                 }
-                if desk.host.seen.requests.len() > asked {
+                if harness.host.seen.requests.len() > asked {
                     tried.push(nth);
                 }
             }
@@ -235,7 +236,7 @@ fn w22_below_the_hard_limit_a_turn_goes_out_as_it_is_whatever_the_summariser_doe
                 waits.is_sorted() && waits[0] < waits[waits.len() - 1],
                 "{name}: it waits longer: {waits:?}"
             );
-            assert_eq!(warnings(&desk, code), 1, "{name}: and says so once");
+            assert_eq!(warnings(&harness, code), 1, "{name}: and says so once");
         }
     }
 }
@@ -246,10 +247,10 @@ fn w22_what_does_not_fit_gets_the_built_in_summary_unless_the_app_wants_none() {
         for fallback in [None, Some("none"), Some("extractive")] {
             let mut summarize = json!({ "attempts": 1 });
             summarize["fallback"] = fallback.map_or(Value::Null, Into::into);
-            let mut desk = desk(32_000, json!({ "summarize": summarize }));
-            desk.host.summarise = Box::new(move |_, _| fail());
-            desk.append(&talk(60, 500));
-            let prepared = desk.host.run(desk.session.prepare(Trigger::Auto, Vec::new()));
+            let mut harness = harness(32_000, json!({ "summarize": summarize }));
+            harness.host.summarise = Box::new(move |_, _| fail());
+            harness.append(&talk(60, 500));
+            let prepared = harness.host.run(harness.session.prepare(Trigger::Auto, Vec::new()));
             if fallback == Some("none") {
                 let error = prepared.unwrap_err();
                 assert_eq!(error.code, Code::ContextOverflow, "{name}");
@@ -260,7 +261,7 @@ fn w22_what_does_not_fit_gets_the_built_in_summary_unless_the_app_wants_none() {
             let result = prepared.result.unwrap();
             assert!(result.success && prepared.usage.used_tokens <= 24_000, "{name}");
             assert_eq!(result.fell_back.unwrap().code, code, "{name}: it says why");
-            assert_eq!(warnings(&desk, code), 1, "{name}");
+            assert_eq!(warnings(&harness, code), 1, "{name}");
             assert!(!prepared.items.is_empty());
         }
     }
@@ -268,11 +269,11 @@ fn w22_what_does_not_fit_gets_the_built_in_summary_unless_the_app_wants_none() {
 
 #[test]
 fn w22_by_default_no_turn_waits_for_a_summary_that_can_wait() {
-    let mut desk = answering(Harness::new(json!({ "preset": "balanced", "contextWindow": 32_000 })));
-    desk.append(&talk(22, 500));
-    let prepared = desk.prepare();
+    let mut harness = answering(Harness::new(json!({ "preset": "balanced", "contextWindow": 32_000 })));
+    harness.append(&talk(22, 500));
+    let prepared = harness.prepare();
     assert!(prepared.put_off && prepared.result.is_none(), "{:?}", prepared.usage);
-    let later = desk.host.run(desk.session.summarise_later()).unwrap();
+    let later = harness.host.run(harness.session.summarise_later()).unwrap();
     assert!(later.result.unwrap().success);
 }
 
@@ -282,13 +283,13 @@ fn w14_eighty_pasted_rules_stand_after_a_summary_whoever_writes_it() {
         (0..80).map(|nth| format!("Never call function_{nth} from module_{nth}.")).collect();
     for window in [16_000, 32_000, 200_000] {
         for call in [Value::Bool(true), Value::Null] {
-            let mut desk = desk(window, json!({ "summarize": { "call": call } }));
-            desk.append(&[
+            let mut harness = harness(window, json!({ "summarize": { "call": call } }));
+            harness.append(&[
                 user(&format!("Our rules:\n- {}", rules.join("\n- "))),
                 assistant("I will keep to them."),
             ]);
-            acts(&mut desk, window, window / 40);
-            let sent = desk.sent().iter().map(Value::to_string).collect::<String>();
+            acts(&mut harness, window, window / 40);
+            let sent = harness.sent().iter().map(Value::to_string).collect::<String>();
             let kept = rules.iter().filter(|rule| sent.contains(*rule)).count();
             assert_eq!(kept, 80, "{window}, {call}");
         }

@@ -113,21 +113,21 @@ impl Harness {
 /// A hundred messages, as they were appended.
 fn plain() -> Rc<MemoryStore> {
     let memory = Rc::default();
-    let mut desk = Harness::open(&memory, "made");
+    let mut harness = Harness::open(&memory, "made");
     for nth in 0..50 {
-        desk.append(vec![
+        harness.append(vec![
             user(&format!("question {nth} {WORD}")),
             assistant(&format!("answer {nth} {WORD}")),
         ]);
     }
-    desk.search();
+    harness.search();
     memory
 }
 
 /// Every kind of row but those in parts: offloads, summaries, a snapshot, a page of terms, a job.
 fn rich() -> Rc<MemoryStore> {
     let memory = Rc::default();
-    let mut desk = Harness::open(&memory, "made");
+    let mut harness = Harness::open(&memory, "made");
     let turn = |nth: usize, chars: usize| {
         let mut bodies = vec![user(&format!("question {nth} {WORD}"))];
         let result = format!("{WORD} result {nth} {}", "abcdefg ".repeat(chars / 8));
@@ -136,21 +136,21 @@ fn rich() -> Rc<MemoryStore> {
         bodies
     };
     for nth in 0..3 {
-        desk.append(turn(nth, 6_000));
-        desk.host.run(desk.session.prepare(Trigger::Auto, Vec::new())).unwrap();
+        harness.append(turn(nth, 6_000));
+        harness.host.run(harness.session.prepare(Trigger::Auto, Vec::new())).unwrap();
     }
-    desk.host.run(desk.session.compact(None)).unwrap();
-    desk.host.run(desk.session.snapshot(SnapshotPurpose::Recovery)).unwrap();
-    desk.append(turn(3, 12_000));
-    desk.host.run(desk.session.prepare(Trigger::Auto, Vec::new())).unwrap();
+    harness.host.run(harness.session.compact(None)).unwrap();
+    harness.host.run(harness.session.snapshot(SnapshotPurpose::Recovery)).unwrap();
+    harness.append(turn(3, 12_000));
+    harness.host.run(harness.session.prepare(Trigger::Auto, Vec::new())).unwrap();
     for nth in 0..6 {
-        desk.append(vec![
+        harness.append(vec![
             user(&format!("tail {nth} {WORD} {}", "z ".repeat(4_000))),
             assistant(&format!("yes {nth} {WORD}")),
         ]);
     }
-    desk.search();
-    let keys: Vec<String> = desk.memory.rows().into_iter().map(|(key, _)| key.to_string()).collect();
+    harness.search();
+    let keys: Vec<String> = harness.memory.rows().into_iter().map(|(key, _)| key.to_string()).collect();
     for kind in ["meta/", "sessions/", "log/", "views/", "jobs/", "/off_", "/terms/"] {
         assert!(keys.iter().any(|key| key.contains(kind)), "no row of {kind}");
     }
@@ -160,10 +160,10 @@ fn rich() -> Rc<MemoryStore> {
 /// A message that is too large for one row.
 fn wide() -> Rc<MemoryStore> {
     let memory = Rc::default();
-    let mut desk = Harness::open(&memory, "made");
-    desk.append(vec![user(&format!("one {WORD}")), assistant(&format!("two {WORD}"))]);
-    desk.append(vec![user(&format!("long {WORD} {}", "x".repeat(1_100_000)))]);
-    desk.append(vec![assistant(&format!("noted {WORD}"))]);
+    let mut harness = Harness::open(&memory, "made");
+    harness.append(vec![user(&format!("one {WORD}")), assistant(&format!("two {WORD}"))]);
+    harness.append(vec![user(&format!("long {WORD} {}", "x".repeat(1_100_000)))]);
+    harness.append(vec![assistant(&format!("noted {WORD}"))]);
     memory
 }
 
@@ -217,35 +217,35 @@ fn import(archive: &str, name: &str) -> Harness {
 }
 
 /// What must hold of a session of which one row is damaged. Returns how many messages are missing.
-fn check(desk: &mut Harness, messages: usize, key: &Key, is_open: bool) -> usize {
-    desk.host.seen.notices.clear();
+fn check(harness: &mut Harness, messages: usize, key: &Key, is_open: bool) -> usize {
+    harness.host.seen.notices.clear();
     // Nothing that can be taken out throws, and all of it is the same messages.
-    let (found, missing) = desk.history();
+    let (found, missing) = harness.history();
     let mut all: Vec<usize> = found.iter().chain(&missing).copied().collect();
     all.sort_unstable();
     assert_eq!(all, (0..messages).collect::<Vec<_>>(), "each message is there, or said to be missing");
     assert!(missing.len() <= usize::from(is_of(key, "log") || is_of(key, "blobs")), "{missing:?}");
     let lost = missing.len();
-    let archive = desk.archive();
+    let archive = harness.archive();
     assert_eq!(lines(&archive, "message").len(), messages - lost);
     let gaps = lines(&archive, "gap").iter().filter_map(|gap| gap["messages"].as_u64()).sum::<u64>();
     assert_eq!(gaps as usize, lost);
-    let markdown = desk.markdown();
+    let markdown = harness.markdown();
     let said = missing
         .first()
         .map_or(0, |index| markdown.matches(&format!("[message {index} cannot be read]")).count());
     assert_eq!(said, lost);
     assert_eq!(markdown.matches("\n## ").count(), messages - lost);
-    desk.search();
+    harness.search();
     if lost > 0 {
-        let told = desk.losses();
+        let told = harness.losses();
         let of_gap = told
             .iter()
             .filter(|loss| loss.kind == LossKind::Records && loss.index == missing.first().copied());
         assert!(of_gap.count() > 0 && told.iter().all(|loss| loss.seq.is_some()), "{told:?}");
     }
     // What `verify` finds, it lists.
-    desk.host.run(desk.session.verify()).unwrap();
+    harness.host.run(harness.session.verify()).unwrap();
     // A copy of it is the same, is opened again, and is still the same.
     let mut again = import(&archive, "import");
     let copied = again.archive();
@@ -257,24 +257,24 @@ fn check(desk: &mut Harness, messages: usize, key: &Key, is_open: bool) -> usize
         assert_same(&copied, &archive);
     }
     // It goes on.
-    let forked = desk.host.run(desk.session.fork(Some("fork".into()))).unwrap().0;
-    desk.host.run(forked.delete()).unwrap();
-    desk.append(vec![user("go on"), assistant("on it goes")]);
-    desk.host.run(desk.session.prepare(Trigger::Auto, Vec::new())).unwrap();
-    desk.host.run(desk.session.compact(None)).unwrap();
-    desk.host.run(desk.session.snapshots()).unwrap();
-    desk.host.run(desk.session.checkpoint_records()).unwrap();
-    desk.host.run(Session::list()).unwrap();
-    assert_eq!(desk.history().0.len(), found.len() + 2);
-    let mut next = Harness::open(&desk.memory, "next");
+    let forked = harness.host.run(harness.session.fork(Some("fork".into()))).unwrap().0;
+    harness.host.run(forked.delete()).unwrap();
+    harness.append(vec![user("go on"), assistant("on it goes")]);
+    harness.host.run(harness.session.prepare(Trigger::Auto, Vec::new())).unwrap();
+    harness.host.run(harness.session.compact(None)).unwrap();
+    harness.host.run(harness.session.snapshots()).unwrap();
+    harness.host.run(harness.session.checkpoint_records()).unwrap();
+    harness.host.run(Session::list()).unwrap();
+    assert_eq!(harness.history().0.len(), found.len() + 2);
+    let mut next = Harness::open(&harness.memory, "next");
     assert_eq!(next.history().0.len(), found.len() + 2);
     lost
 }
 
 fn every_row(made: &MemoryStore, of: impl Fn(usize, &Key) -> bool) {
     let messages = {
-        let mut desk = Harness::open(&copy(made), "counted");
-        desk.history().0.len()
+        let mut harness = Harness::open(&copy(made), "counted");
+        harness.history().0.len()
     };
     let keys: Vec<Key> = made.rows().into_iter().map(|(key, _)| key).collect();
     let keys = keys.into_iter().enumerate().filter(|(nth, key)| of(*nth, key)).map(|(_, key)| key);
@@ -288,29 +288,29 @@ fn every_row(made: &MemoryStore, of: impl Fn(usize, &Key) -> bool) {
                 // Named where anything of it panics.
                 let _named = Named(at);
                 let memory = copy(made);
-                let mut desk = if is_open {
-                    let desk = Harness::open(&memory, "tab");
+                let mut harness = if is_open {
+                    let harness = Harness::open(&memory, "tab");
                     damage(&memory, &key, how);
-                    desk
+                    harness
                 } else {
                     damage(&memory, &key, how);
                     Harness::open(&memory, "tab")
                 };
-                let lost = check(&mut desk, messages, &key, is_open);
+                let lost = check(&mut harness, messages, &key, is_open);
                 if !is_open && lost > 0 {
-                    let explained = desk.session.explain().unwrap();
+                    let explained = harness.session.explain().unwrap();
                     let fate = explained.iter().filter(|entry| entry.fate == Fate::Dropped).count();
                     let summarised = explained.iter().filter(|entry| entry.fate == Fate::Summarised).count();
                     assert!(fate > 0 || summarised > 0);
                 }
-                desk.host.run(desk.session.delete()).unwrap();
+                harness.host.run(harness.session.delete()).unwrap();
                 assert_eq!(memory.rows(), [], "nothing is left of a session that was deleted");
 
                 // Deleted at once, with the damage in it.
                 let memory = copy(made);
-                let mut desk = Harness::open(&memory, "tab");
+                let mut harness = Harness::open(&memory, "tab");
                 damage(&memory, &key, how);
-                desk.host.run(desk.session.delete()).unwrap();
+                harness.host.run(harness.session.delete()).unwrap();
                 assert_eq!(memory.rows(), [], "nothing is left of a session that was deleted");
 
                 // The same by its name, without a handle.
@@ -368,27 +368,27 @@ fn d14_history_tells_the_gap_and_markdown_and_archive_say_where_it_is() {
     let memory = plain();
     let key = memory.rows().into_iter().map(|(key, _)| key).filter(|key| is_of(key, "log")).nth(40).unwrap();
     damage(&memory, &key, HOWS[2]);
-    let mut desk = Harness::open(&memory, "tab");
-    let losses = desk.losses();
+    let mut harness = Harness::open(&memory, "tab");
+    let losses = harness.losses();
     assert_eq!(
         losses.iter().map(|loss| (loss.kind, loss.lost_records)).collect::<Vec<_>>(),
         [(LossKind::Records, Some(1))]
     );
-    let page = desk.host.run(desk.session.history(None)).unwrap();
+    let page = harness.host.run(harness.session.history(None)).unwrap();
     let gaps: Vec<_> = page.gaps.iter().map(|gap| (gap.seq, gap.count, gap.index, gap.messages)).collect();
     assert_eq!(gaps, [(40, 1, 40, 1)]);
-    let archive = desk.archive();
+    let archive = harness.archive();
     let [gap] = lines(&archive, "gap").try_into().unwrap();
     assert_eq!((&gap["seq"], &gap["count"], &gap["index"]), (&json!(40), &json!(1), &json!(40)));
-    assert!(desk.markdown().contains("\n[message 40 cannot be read]\n"));
-    let found = desk.search();
+    assert!(harness.markdown().contains("\n[message 40 cannot be read]\n"));
+    let found = harness.search();
     assert_eq!(found.len(), 99);
     assert!(!found.contains(&40));
-    let entry = desk.session.explain().unwrap().into_iter().find(|entry| entry.index == 40).unwrap();
+    let entry = harness.session.explain().unwrap().into_iter().find(|entry| entry.index == 40).unwrap();
     assert_eq!(entry.fate, Fate::Dropped);
     assert!(entry.reason.unwrap().contains("the store lost it"));
     assert_eq!(
-        desk.host.run(desk.session.verify()).unwrap().problems,
+        harness.host.run(harness.session.verify()).unwrap().problems,
         ["I1: log row 40 is not what was written"]
     );
 }
@@ -396,20 +396,20 @@ fn d14_history_tells_the_gap_and_markdown_and_archive_say_where_it_is() {
 #[test]
 fn d14_an_archive_with_a_gap_restored_from_its_messages_has_the_others_and_their_pins() {
     let memory = Rc::default();
-    let mut desk = Harness::open(&memory, "tab");
+    let mut harness = Harness::open(&memory, "tab");
     for nth in 0..6 {
-        desk.append(vec![
+        harness.append(vec![
             user(&format!("question {nth} {WORD}")),
             assistant(&format!("answer {nth} {WORD}")),
         ]);
     }
-    desk.host.run(desk.session.pin(2)).unwrap();
-    desk.host.run(desk.session.pin(6)).unwrap();
-    desk.host.run(desk.session.rewind(10)).unwrap();
+    harness.host.run(harness.session.pin(2)).unwrap();
+    harness.host.run(harness.session.pin(6)).unwrap();
+    harness.host.run(harness.session.rewind(10)).unwrap();
     let key = memory.rows().into_iter().map(|(key, _)| key).filter(|key| is_of(key, "log")).nth(4).unwrap();
     damage(&memory, &key, HOWS[0]);
-    let mut desk = Harness::open(&memory, "again");
-    let archive = desk.archive();
+    let mut harness = Harness::open(&memory, "again");
+    let archive = harness.archive();
     let memory = Rc::default();
     let mut host = host(&memory, "import");
     let importer = host.run(Importer::open(settings(), None, Restore::Transcript, 10_000)).unwrap();
@@ -417,20 +417,20 @@ fn d14_an_archive_with_a_gap_restored_from_its_messages_has_the_others_and_their
     let (session, _, report) = host.run(importer.finish()).unwrap();
     assert_eq!(report.messages, 11);
     assert_eq!(report.skipped.get("gap"), Some(&1));
-    let mut desk = Harness { memory, host, session };
-    let verified = desk.host.run(desk.session.verify()).unwrap();
+    let mut harness = Harness { memory, host, session };
+    let verified = harness.host.run(harness.session.verify()).unwrap();
     assert!(verified.ok, "{verified:?}");
-    assert_eq!(desk.history().0.len(), 11);
-    let behind = desk.session.branch().unwrap().behind;
+    assert_eq!(harness.history().0.len(), 11);
+    let behind = harness.session.branch().unwrap().behind;
     assert_eq!(behind, [(9, 11)], "what was left behind is where it is now");
     // The pin of message 6 is that of message 5 now: a summary holds it word for word.
-    desk.host.run(desk.session.compact(None)).unwrap();
+    harness.host.run(harness.session.compact(None)).unwrap();
     let entry = |index: usize| {
-        desk.session.explain().unwrap().into_iter().find(|entry| entry.index == index).unwrap()
+        harness.session.explain().unwrap().into_iter().find(|entry| entry.index == index).unwrap()
     };
     assert!(
         entry(2).fate == Fate::Verbatim && entry(5).fate == Fate::Verbatim,
         "{:?}",
-        desk.session.explain()
+        harness.session.explain()
     );
 }

@@ -229,26 +229,26 @@ fn at_line(number: usize, error: Error) -> Error {
 
 impl Import {
     async fn feed(&mut self, io: &Io, bytes: Vec<u8>) -> Result<()> {
-        let mut held = std::mem::take(&mut self.torn);
+        let mut unread = std::mem::take(&mut self.torn);
         // What is in memory has no end of a line.
-        let mut search = held.len();
-        held.extend_from_slice(&bytes);
+        let mut search = unread.len();
+        unread.extend_from_slice(&bytes);
         drop(bytes);
         let mut start = 0;
         while let Some(length) =
-            held.get(search..).and_then(|rest| rest.iter().position(|byte| *byte == b'\n'))
+            unread.get(search..).and_then(|rest| rest.iter().position(|byte| *byte == b'\n'))
         {
             let end = search + length;
-            self.line(io, held.get(start..end).unwrap_or_default()).await?;
+            self.line(io, unread.get(start..end).unwrap_or_default()).await?;
             start = end + 1;
             search = start;
         }
-        held.drain(..start);
-        if held.len() > LONGEST_LINE {
+        unread.drain(..start);
+        if unread.len() > LONGEST_LINE {
             let what = format!("it is longer than {} MiB", LONGEST_LINE >> 20);
             return Err(wrong_line(self.number + 1, Code::TooLarge, what));
         }
-        self.torn = held;
+        self.torn = unread;
         Ok(())
     }
 

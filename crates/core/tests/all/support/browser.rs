@@ -51,17 +51,17 @@ impl Browser {
 
     /// A session with offloads, two summaries and a tail.
     pub fn rich(&mut self) -> Harness {
-        let mut desk = self.open();
+        let mut harness = self.open();
         for nth in 0..3 {
-            desk.append(&turn(Format::OpenaiChat, nth, 150));
-            desk.prepare();
+            harness.append(&turn(Format::OpenaiChat, nth, 150));
+            harness.prepare();
         }
-        desk.compact();
-        desk.append(&turn(Format::OpenaiChat, 3, 300));
-        desk.append(&talk(3, 40));
-        desk.prepare();
-        desk.append(&[user("and now?"), assistant("Now we go on.")]);
-        desk
+        harness.compact();
+        harness.append(&turn(Format::OpenaiChat, 3, 300));
+        harness.append(&talk(3, 40));
+        harness.prepare();
+        harness.append(&[user("and now?"), assistant("Now we go on.")]);
+        harness
     }
 
     pub fn keys(&self, table: &str) -> Vec<Key> {
@@ -90,23 +90,23 @@ impl Browser {
     }
 }
 
-pub fn losses(desk: &Harness) -> Vec<Loss> {
+pub fn losses(harness: &Harness) -> Vec<Loss> {
     let loss = |notice: &Notice| match notice {
         Notice::DataLoss { loss } => Some(loss.clone()),
         _ => None,
     };
-    desk.host.seen.notices.iter().filter_map(loss).collect()
+    harness.host.seen.notices.iter().filter_map(loss).collect()
 }
 
-pub fn kinds(desk: &Harness) -> Vec<(LossKind, Option<u64>)> {
-    losses(desk).into_iter().map(|loss| (loss.kind, loss.lost_records)).collect()
+pub fn kinds(harness: &Harness) -> Vec<(LossKind, Option<u64>)> {
+    losses(harness).into_iter().map(|loss| (loss.kind, loss.lost_records)).collect()
 }
 
 /// The messages of the log, as the session hands them out.
-pub fn history(desk: &mut Harness) -> Vec<String> {
+pub fn history(harness: &mut Harness) -> Vec<String> {
     let (mut found, mut cursor) = (Vec::new(), None);
     loop {
-        let page = desk.host.run(desk.session.history(cursor)).unwrap();
+        let page = harness.host.run(harness.session.history(cursor)).unwrap();
         found.extend(page.messages.iter().map(|message| message.body.to_string()));
         match page.next {
             Some(next) => cursor = Some(next),
@@ -115,8 +115,8 @@ pub fn history(desk: &mut Harness) -> Vec<String> {
     }
 }
 
-pub fn problems(desk: &mut Harness) -> Vec<String> {
-    desk.host.run(desk.session.verify()).unwrap().problems
+pub fn problems(harness: &mut Harness) -> Vec<String> {
+    harness.host.run(harness.session.verify()).unwrap().problems
 }
 
 /// What is broken is mended also when every opening dies at a step, one later each time; then it is as `is_mended` says,
@@ -130,19 +130,19 @@ pub fn survives_every_kill(broken: &Browser, is_mended: impl Fn(&mut Harness)) {
             let opening = Session::open(settings(options()), Some("s".into()), 10_000);
             let ended = host.try_run(opening);
             // The kill may have come anywhere; whoever comes next finishes, and hears of it.
-            let mut desk = browser.open();
+            let mut harness = browser.open();
             if ended.is_none() || how == How::Lost {
-                is_mended(&mut desk);
+                is_mended(&mut harness);
             }
-            desk.append(&[user("go on")]);
+            harness.append(&[user("go on")]);
             let again = browser.open();
             assert!(
                 losses(&again).is_empty(),
                 "{how:?} {nth}: told again after an append: {:?}",
                 losses(&again)
             );
-            let seen = |desk: &Harness| look(&desk.session).unwrap().context.items().to_vec();
-            assert_eq!(seen(&again), seen(&desk), "{how:?} {nth}");
+            let seen = |harness: &Harness| look(&harness.session).unwrap().context.items().to_vec();
+            assert_eq!(seen(&again), seen(&harness), "{how:?} {nth}");
             if host.seen.commits.len() < nth {
                 break;
             }

@@ -12,7 +12,7 @@ pub fn options(over: Value) -> Value {
     options
 }
 
-pub fn desk(over: Value) -> Harness {
+pub fn harness(over: Value) -> Harness {
     Harness::new(options(over))
 }
 
@@ -29,34 +29,38 @@ pub fn chat(count: usize, tokens: usize) -> Vec<Body> {
     (0..count).flat_map(|nth| [user(&format!("ask {nth}")), assistant(&long("answer", tokens))]).collect()
 }
 
-pub fn texts(desk: &Harness) -> Vec<String> {
-    desk.context().iter().map(|message| message["content"].as_str().unwrap_or_default().to_string()).collect()
+pub fn texts(harness: &Harness) -> Vec<String> {
+    harness
+        .context()
+        .iter()
+        .map(|message| message["content"].as_str().unwrap_or_default().to_string())
+        .collect()
 }
 
-pub fn checkpoints(desk: &Harness) -> Vec<String> {
-    texts(desk).into_iter().filter(|text| text.starts_with("[Checkpoint ")).collect()
+pub fn checkpoints(harness: &Harness) -> Vec<String> {
+    texts(harness).into_iter().filter(|text| text.starts_with("[Checkpoint ")).collect()
 }
 
 /// Compacts once more: twelve messages and a summary of 80 tokens, or of 20 for a checkpoint that is made shorter.
-pub fn another(desk: &mut Harness, nth: usize) -> (Vec<Purpose>, Vec<&'static str>) {
-    desk.append(&chat(6, 200));
-    let seen = desk.host.seen.purposes.len();
-    desk.host.summarise = Box::new(move |request, _| {
+pub fn another(harness: &mut Harness, nth: usize) -> (Vec<Purpose>, Vec<&'static str>) {
+    harness.append(&chat(6, 200));
+    let seen = harness.host.seen.purposes.len();
+    harness.host.summarise = Box::new(move |request, _| {
         if request.system.starts_with("You keep") {
             let tokens = if request.system.contains("Moderate") { 50 } else { 30 };
             return part(&format!("shorter {nth}"), tokens);
         }
         part(&format!("part {nth}"), 80)
     });
-    let result = desk.compact();
+    let result = harness.compact();
     assert!(result.success && result.summary.is_some(), "{nth}: {result:?}");
     assert_eq!(result.current_tokens, result.previous_tokens - result.freed_tokens);
     let rungs = result.applied_edits.iter().map(|edit| edit.kind).collect();
-    (desk.host.seen.purposes[seen..].to_vec(), rungs)
+    (harness.host.seen.purposes[seen..].to_vec(), rungs)
 }
 
-pub fn warnings(desk: &Harness) -> Vec<String> {
-    let notices = desk.host.seen.notices.iter().filter_map(|notice| match notice {
+pub fn warnings(harness: &Harness) -> Vec<String> {
+    let notices = harness.host.seen.notices.iter().filter_map(|notice| match notice {
         Notice::Warning { message, .. } => Some(message.clone()),
         _ => None,
     });

@@ -7,8 +7,8 @@ use context_compactor_core::session::SnapshotInfo;
 use context_compactor_core::session::audit::look;
 use context_compactor_store_tests::conversation::{Body, assistant, user};
 
-pub fn items(desk: &Harness) -> Vec<Item> {
-    look(&desk.session).unwrap().context.items().to_vec()
+pub fn items(harness: &Harness) -> Vec<Item> {
+    look(&harness.session).unwrap().context.items().to_vec()
 }
 
 pub fn chat(from: usize, count: usize, tokens: usize) -> Vec<Body> {
@@ -17,19 +17,19 @@ pub fn chat(from: usize, count: usize, tokens: usize) -> Vec<Body> {
         .collect()
 }
 
-pub fn take_for(desk: &mut Harness, purpose: SnapshotPurpose) -> String {
-    desk.host.run(desk.session.snapshot(purpose)).unwrap()
+pub fn take_for(harness: &mut Harness, purpose: SnapshotPurpose) -> String {
+    harness.host.run(harness.session.snapshot(purpose)).unwrap()
 }
 
-pub fn take(desk: &mut Harness) -> String {
-    take_for(desk, SnapshotPurpose::Rollback)
+pub fn take(harness: &mut Harness) -> String {
+    take_for(harness, SnapshotPurpose::Rollback)
 }
 
-pub fn list(desk: &mut Harness) -> Vec<SnapshotInfo> {
-    desk.host.run(desk.session.snapshots()).unwrap()
+pub fn list(harness: &mut Harness) -> Vec<SnapshotInfo> {
+    harness.host.run(harness.session.snapshots()).unwrap()
 }
 
-pub fn restore(desk: &mut Harness, id: &str) {
-    desk.host.run(desk.session.restore(id.into())).unwrap();
-    assert_eq!(desk.stored().restored.as_deref(), Some(id));
+pub fn restore(harness: &mut Harness, id: &str) {
+    harness.host.run(harness.session.restore(id.into())).unwrap();
+    assert_eq!(harness.stored().restored.as_deref(), Some(id));
 }

@@ -63,11 +63,11 @@ pub fn refused(text: &str, restore: Restore, over: Value) -> Error {
     import(text, restore, over).err().unwrap()
 }
 
-pub fn history(desk: &mut Harness) -> Vec<String> {
+pub fn history(harness: &mut Harness) -> Vec<String> {
     let mut bodies = Vec::new();
     let mut next = None;
     loop {
-        let page = desk.host.run(desk.session.history(next)).unwrap();
+        let page = harness.host.run(harness.session.history(next)).unwrap();
         bodies.extend(page.messages.into_iter().map(|said| said.body));
         next = page.next;
         if next.is_none() {
@@ -76,8 +76,8 @@ pub fn history(desk: &mut Harness) -> Vec<String> {
     }
 }
 
-pub fn markdown(desk: &mut Harness) -> String {
-    let page = desk.host.run(desk.session.markdown(None)).unwrap();
+pub fn markdown(harness: &mut Harness) -> String {
+    let page = harness.host.run(harness.session.markdown(None)).unwrap();
     assert_eq!(page.next, None);
     page.text
 }
@@ -86,18 +86,18 @@ pub fn markdown(desk: &mut Harness) -> String {
 pub fn worked(over: Value) -> (Harness, Vec<Body>) {
     let mut options = json!({ "contextWindow": 12_000 });
     merge(&mut options, &over);
-    let mut desk = Harness::new(options);
+    let mut harness = Harness::new(options);
     let mut all = Vec::new();
     for nth in 0..8 {
         let messages = turn(Format::OpenaiChat, nth, 600);
-        desk.append(&messages);
+        harness.append(&messages);
         all.extend(messages);
-        desk.prepare();
+        harness.prepare();
         if nth % 3 == 2 {
-            assert!(desk.compact().success);
+            assert!(harness.compact().success);
         }
     }
-    (desk, all)
+    (harness, all)
 }
 
 pub fn presets() -> [Value; 5] {

@@ -60,11 +60,11 @@ const LONG = 1 << 16;
 /** So many objects are looked through at most before those that are gone are forgotten. */
 const SWEPT = 1_000;
 
-export class Held<M extends Message> {
+export class MessageCache<M extends Message> {
   /** Messages of the operation under way that have no log position yet. */
   incoming: readonly M[] = [];
   /** The app's own objects by log position. */
-  readonly #held = new Map<number, Kept<M>>();
+  readonly #bySeq = new Map<number, Kept<M>>();
   /** Where the newest of them are. */
   #newest: Place[] = [];
   /** The same by index, to recognise a history that is handed over again. */
@@ -90,7 +90,7 @@ export class Held<M extends Message> {
       const message = messages[nth];
       if (!message) return;
       const kept = this.#keep(message);
-      this.#held.set(seq, kept);
+      this.#bySeq.set(seq, kept);
       // Another tab may have appended before.
       while (this.#known.length < index) this.#known.push(undefined);
       this.#known[index] = kept;
@@ -100,7 +100,7 @@ export class Held<M extends Message> {
 
   /** Indices of the newest messages that the app changed after it appended them, each reported once. */
   changed(): number[] {
-    return this.#newest.filter(({ seq }) => this.#isChanged(this.#held.get(seq), seq)).map(({ index }) => index);
+    return this.#newest.filter(({ seq }) => this.#isChanged(this.#bySeq.get(seq), seq)).map(({ index }) => index);
   }
 
   #isChanged(kept: Kept<M> | undefined, seq: number): boolean {
@@ -156,7 +156,7 @@ export class Held<M extends Message> {
   }
 
   /** For a session that was begun from `parent`: what the process holds is handed out as the same objects. */
-  inherit(places: readonly Place[], parent: Held<M>): void {
+  inherit(places: readonly Place[], parent: MessageCache<M>): void {
     places.forEach((place, at) => {
       const message = parent.logged(place);
       this.#known[at] = message && this.#keep(message);
@@ -167,7 +167,7 @@ export class Held<M extends Message> {
   forget(index: number): void {
     const kept = this.#known[index];
     this.#known[index] = undefined;
-    for (const [seq, other] of this.#held) if (other === kept) this.#held.delete(seq);
+    for (const [seq, other] of this.#bySeq) if (other === kept) this.#bySeq.delete(seq);
     this.#newest = this.#newest.filter((place) => place.index !== index);
     if (kept) this.#standing.delete(kept);
     this.#sent = [];
@@ -176,7 +176,7 @@ export class Held<M extends Message> {
 
   /** The object of a message of the log, where the process holds it. */
   logged({ seq, index }: Place): M | undefined {
-    return this.#held.get(seq)?.message ?? this.#known[index]?.message;
+    return this.#bySeq.get(seq)?.message ?? this.#known[index]?.message;
   }
 
   /** The objects to hand out: the app's own where the process holds them. */
@@ -200,9 +200,9 @@ export class Held<M extends Message> {
 
   /** Forgets the places of objects that nobody has any more. */
   #sweep(): void {
-    if (this.#added < Math.max(SWEPT, this.#held.size / 2)) return;
+    if (this.#added < Math.max(SWEPT, this.#bySeq.size / 2)) return;
     this.#added = 0;
-    for (const [seq, kept] of this.#held) if (!kept.message) this.#held.delete(seq);
+    for (const [seq, kept] of this.#bySeq) if (!kept.message) this.#bySeq.delete(seq);
     this.#known.forEach((kept, index) => {
       if (kept && !kept.message) this.#known[index] = undefined;
     });
@@ -234,7 +234,7 @@ export class Held<M extends Message> {
 
   /** The object of a message that is counted, or asked about. */
   counted(whose: "new" | "logged" | "ours", at: number, body: string): Message {
-    if (whose === "logged") return this.#held.get(at)?.message ?? (decode(body) as Message);
+    if (whose === "logged") return this.#bySeq.get(at)?.message ?? (decode(body) as Message);
     const incoming = whose === "new" ? this.incoming[at] : undefined;
     // Another tab may have appended some of those that are handed over.
     return incoming && encode(incoming, at) === body ? incoming : (decode(body) as Message);
@@ -248,7 +248,7 @@ export class Held<M extends Message> {
   }
 
   #message(seq: number, index?: number): M {
-    for (const kept of [index === undefined ? undefined : this.#known[index], this.#held.get(seq)]) {
+    for (const kept of [index === undefined ? undefined : this.#known[index], this.#bySeq.get(seq)]) {
       const message = kept?.message;
       if (!kept || !message) continue;
       kept.keep(message);
@@ -256,7 +256,7 @@ export class Held<M extends Message> {
       return message;
     }
     const message = decode(run(() => this.#handle.body(seq)) ?? "null") as M;
-    this.#held.set(seq, this.#keep(message));
+    this.#bySeq.set(seq, this.#keep(message));
     return message;
   }
 }
