@@ -211,11 +211,11 @@ mod tests {
 
     #[test]
     fn under_steady_growth_it_is_the_law_of_the_economic_order() {
-        // L* = b + √(2 g K / r), K = r L + k S + w (b − sys), in multiples of the price of input.
+        // L* = b + √(2 g K / r), K = L − old + k S + w (b − sys) − r (L − sys), in multiples of the price of input.
         for growth in [200_usize, 400, 1_000] {
             let mut law = 20_000.0;
             for _ in 0..50 {
-                let price = 0.1 * law + 5.0 * 1_500.0 + 1.25 * 6_500.0;
+                let price = law - 5_000.0 + 5.0 * 1_500.0 + 1.25 * 6_500.0 - 0.1 * (law - 6_000.0);
                 law = 12_500.0 + (2.0 * growth as f64 * price / 0.1_f64).sqrt();
             }
             let found = compacts_at(&DEFAULT_PRICES, growth) as f64;
@@ -333,15 +333,15 @@ mod tests {
         const E6: u64 = 1_000_000;
         let (rule, now) = (Rule::TUNED, moment(40_000, 40_000));
         // 35,000 read and 1,500 written, 6,000 of 12,500 cached, 3,000 fetched again; without one 40,000 cached.
-        assert_eq!(now.now(&DEFAULT_PRICES, 3_000), (10_500 + 22_500 + 1_800 + 24_375 + 11_250) * E6);
+        assert_eq!(now.now(&DEFAULT_PRICES, 3_000), (105_000 + 22_500 + 1_800 + 24_375 + 11_250) * E6);
         assert_eq!((now.later(&DEFAULT_PRICES), now.rent(&DEFAULT_PRICES)), (12_000 * E6, 8_250 * E6));
-        assert_eq!(now.price(&DEFAULT_PRICES, 3_000), 58_425 * E6);
+        assert_eq!(now.price(&DEFAULT_PRICES, 3_000), 152_925 * E6);
         let cold = moment(40_000, 3_000);
-        assert_eq!(cold.now(&DEFAULT_PRICES, 3_000), (900 + 96_000 + 22_500 + 900 + 35_625 + 11_250) * E6);
+        assert_eq!(cold.now(&DEFAULT_PRICES, 3_000), (105_000 + 22_500 + 900 + 35_625 + 11_250) * E6);
         assert_eq!(cold.later(&DEFAULT_PRICES), (900 + 138_750) * E6);
         // The share of the price: the first, a later one, and both where the user has just spoken.
         for (compactions, is_turn, rent) in
-            [(0, false, 58_425), (1, false, 70_110), (0, true, 46_740), (1, true, 56_088)]
+            [(0, false, 152_925), (1, false, 183_510), (0, true, 122_340), (1, true, 146_808)]
         {
             let paid = (rent - 8_250) * E6;
             let decide = |rent| {
@@ -361,7 +361,7 @@ mod tests {
                 &now,
             )
         };
-        assert_eq!((left(0, 0), left(8_250, 0), left(0, 1)), (7, 6, 8));
+        assert_eq!((left(0, 0), left(8_250, 0), left(0, 1)), (18, 17, 22));
     }
 
     #[test]
@@ -380,8 +380,8 @@ mod tests {
     fn f39_over_many_calls_each_after_the_first_finds_its_prompt_in_the_cache() {
         const E6: u64 = 1_000_000;
         let over = |calls| moment(40_000, 40_000).over(&DEFAULT_PRICES, 3_000, calls);
-        assert_eq!((over(0), over(1)), ((70_425 * E6, 12_000 * E6), (70_425 * E6, 12_000 * E6)));
-        assert_eq!(over(3), ((70_425 + 2 * 3_750) * E6, 3 * 12_000 * E6));
+        assert_eq!((over(0), over(1)), ((164_925 * E6, 12_000 * E6), (164_925 * E6, 12_000 * E6)));
+        assert_eq!(over(3), ((164_925 + 2 * 3_750) * E6, 3 * 12_000 * E6));
     }
 
     #[test]
