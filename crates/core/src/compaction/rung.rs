@@ -101,11 +101,11 @@ impl<'r> Run<'r> {
         state.row.attempted_at.replace(steps)
     }
 
-    /// Notes that a summary failed; true for the first since one was made.
+    /// Notes that a summary failed; true for the first since one was made, where the next attempts wait longer.
     pub(super) fn note_failure(&self) -> bool {
         let mut state = self.guard.state_mut();
         state.failures += 1;
-        state.failures == 1
+        state.failures == 1 && state.has_law()
     }
 
     /// Notes that one was made.

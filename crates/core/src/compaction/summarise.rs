@@ -78,7 +78,7 @@ fn frees_enough(view: &View) -> bool {
 async fn apply(run: &Run<'_>, done: &mut Climbed) -> Result<bool> {
     let settings = run.settings();
     let limit = settings.hard_limit;
-    for _ in 0..AGAIN {
+    for round in 1..=AGAIN {
         // A summary may fail: what the step that needs none would leave decides.
         let floor = floor(run.io, &run.view(), run.trigger, true).await?;
         if floor.total > limit && run.trigger != Trigger::Manual {
@@ -103,7 +103,13 @@ async fn apply(run: &Run<'_>, done: &mut Climbed) -> Result<bool> {
         emergency::secure(run).await?;
         let mut result = match self::run(run, Rung::Summarise, proposal).await {
             // Not another summary but an erasure or a moved result came first: it is made anew, of what there is now.
-            Err(error) if error.code == Code::Conflict && run.view().compressions == compressions => continue,
+            Err(error)
+                if error.code == Code::Conflict
+                    && round < AGAIN
+                    && run.view().compressions == compressions =>
+            {
+                continue;
+            }
             result => result?,
         };
         if !result.changed {

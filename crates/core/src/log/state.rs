@@ -261,7 +261,7 @@ impl State {
     }
 
     /// True where the law of preset `balanced` holds.
-    fn has_law(&self) -> bool {
+    pub(crate) fn has_law(&self) -> bool {
         self.settings.preset.when == When::Window
     }
 
