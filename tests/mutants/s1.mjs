@@ -193,7 +193,7 @@ export const s1 = [
     what: "an event is emitted when nothing was offloaded",
     file: `${core}/compaction/rung.rs`,
     from: "    let did = !edit.indices.is_empty();\n",
-    to: "    let did = !edit.indices.is_empty();\n    if !did { io.tell(crate::step::Effect::Notify(crate::step::Notice::Offload { count: 0, freed_tokens: 0 })); }\n",
+    to: "    let did = !edit.indices.is_empty();\n    if !did { run.io.tell(crate::step::Effect::Notify(crate::step::Notice::Offload { count: 0, freed_tokens: 0 })); }\n",
     tests: ["offload_rules"],
   },
   {
