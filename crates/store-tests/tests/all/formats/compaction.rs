@@ -248,6 +248,8 @@ fn told(format: Format, history: &[Value], mut rng: Rng, counts: &mut Counts) ->
         "offload" => options["offload"] = json!({ "minChars": 1_000_000 }),
         "layered" => options["clear"] = json!({ "minTokens": 1_000_000 }),
         "balanced" => {
+            // The user's newest message would stay wherever it is.
+            options["keep"]["userMessages"] = json!(0);
             options["offload"] = json!({ "minChars": 1_000_000 });
             options["clear"] = json!({ "minTokens": 1_000_000 });
         }
