@@ -14,8 +14,8 @@ function readLog({ day }) {
 }
 
 const session = await openSession({
-  contextWindow: 10_000,
-  maxOutputTokens: 1_000,
+  contextWindow: 5_000,
+  maxOutputTokens: 500,
   async summarize({ system, messages, maxTokens }, { signal }) {
     const answer = await complete({ messages: [{ role: "system", content: system }, ...messages], maxTokens, signal });
     return answer.content;

@@ -159,6 +159,7 @@ export const EFFECTS = {
   "summarize.timeoutMs": [20, { summarize: { call: () => new Promise((resolve) => setTimeout(resolve, 60, ANSWER)) } }],
   "summarize.concurrency": [1, { summarize: { contextWindow: 3_000 } }],
   background: [true],
+  recall: [true, under("balanced", { contextWindow: 64_000 })],
   "pins.match": [(_, index) => index === 1],
   "pins.proposals": ["off"],
   "redact.secrets": [false, { messages: secret() }],

@@ -30,7 +30,9 @@ fn propose(view: &View) -> Result<Vec<Move>> {
         if piece.item.size.tokens <= limit || estimator.text(piece.text) <= limit {
             return None;
         }
-        let preview = text::range(piece.text, 0, Some(numbers.preview_chars));
+        // What is hardly shorter than the result is no preview of it.
+        let chars = numbers.preview_chars.min(piece.text.chars().count() / 2);
+        let preview = text::range(piece.text, 0, Some(chars));
         let write = |reference: &str| match view.references.recalls {
             true => format!("Output too large. Saved to: {reference}\nPreview:\n{preview}..."),
             false => format!("Output too large, the rest is left out. Preview:\n{preview}..."),

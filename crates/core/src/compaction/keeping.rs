@@ -214,10 +214,18 @@ impl Kept {
         constraints.collect()
     }
 
-    /// Why an answer that is a summary is none of these messages.
-    pub(super) fn objection(&self, summary: &str, estimator: Estimator, replaced: usize) -> Option<String> {
+    /// Why an answer that is a summary is none of these messages; `behind` are those that stay behind it, which it may name.
+    pub(super) fn objection(
+        &self,
+        summary: &str,
+        estimator: Estimator,
+        replaced: usize,
+        behind: &[Item],
+    ) -> Option<String> {
         let tokens = estimator.text(summary);
-        objection(summary, tokens, replaced, &self.collected.collector.unsupported(summary))
+        let mut unsupported = self.collected.collector.unsupported(summary);
+        unsupported.retain(|name| !behind.iter().any(|item| item.body.contains(*name)));
+        objection(summary, tokens, replaced, &unsupported)
     }
 
     /// What to ask an answer for that is a summary and says too little of what must be kept.

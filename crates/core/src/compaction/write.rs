@@ -306,7 +306,9 @@ impl SummaryJob for HistorySummary<'_> {
         tell(run.io, view, Stage::Checkpoint, 1, 0);
         let mut behind = String::new();
         if let Some(kept) = kept {
-            if let Some(reason) = kept.objection(&text, settings.estimator, proposal.replaced_tokens) {
+            let stays = view.items().get(proposal.boundary..).unwrap_or_default();
+            let replaced = proposal.replaced_tokens;
+            if let Some(reason) = kept.objection(&text, settings.estimator, replaced, stays) {
                 return Ok(Judged::Bad(reason));
             }
             behind = guarded(view, proposal, &kept.behind(run.io, view, &text).await?);

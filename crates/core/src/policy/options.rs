@@ -184,7 +184,7 @@ pub static OPTIONS: &[Row] = &[
     Row::count("admit.maxTokens", 1).at(place!(layered.large_output_tokens)).scaled(200).was(was!["layered.largeOutputTokens"]).of(Rung::Admit)
         .doc(doc!("Only results of more tokens than this are stored.")),
     Row::count("admit.previewChars", 0).at(place!(layered.preview_chars)).was(was!["layered.previewChars"]).of(Rung::Admit)
-        .doc(doc!("Length of the preview, in characters.")),
+        .doc(doc!("Length of the preview, in characters; at most half of the result.")),
     Row::group("offload").or_false()
         .doc(doc!("Store old results, with references in their place. `false`: off. On in presets `balanced` and `offload`.")),
     Row::count("offload.minChars", 1).at(place!(offload.min_chars)).was(was!["offload.minChars"]).of(Rung::Offload)

@@ -295,3 +295,13 @@ fn w14_eighty_pasted_rules_stand_after_a_summary_whoever_writes_it() {
         }
     }
 }
+
+#[test]
+fn a_preview_is_at_most_half_of_its_result() {
+    let mut harness = harness(5_000, json!({ "recall": true }));
+    harness.append(&[user("Read it.")]);
+    harness.append(&exchange(Format::OpenaiChat, "a", &long("line", 700)));
+    let edits = harness.prepare().edits;
+    assert_eq!(edits.iter().map(|edit| edit.kind).collect::<Vec<_>>(), ["admit"]);
+    assert!((300..400).contains(&edits[0].freed_tokens), "{edits:?}");
+}
