@@ -101,7 +101,7 @@ const levels = { level1Above: 200_000, level2Above: 100_000 };
 const aging = (more) => under("checkpoint", { advanced: { checkpoints: { triggerFraction: 0.2, ...more } } });
 const provider = { kind: "openai", model: "m", url: "http://127.0.0.1:9/v1" };
 const asked = { summarize: { provider } };
-const priced = under("balanced", { prices: { input: 3, output: 15, cacheRead: 0.3, cacheWrite: 3.75 } });
+const priced = under("balanced", { economy: true, contextWindow: 64_000, prices: { input: 3, output: 15, cacheRead: 0.3, cacheWrite: 3.75 } });
 const failing = { summarize: { call: () => Promise.reject(new Error("no")) } };
 /** Fails, and says of a second attempt whether it came soon. */
 const timed = () => {
@@ -129,13 +129,13 @@ export const EFFECTS = {
   "prices.input": [300, priced],
   "prices.output": [500, priced],
   "prices.cacheRead": [2.9, priced],
-  "prices.cacheWrite": [300, priced],
+  "prices.cacheWrite": [0.3, { ...priced, recall: true }],
   "prices.ttlMs": [1, priced],
   "prices.tiers": [[{ above: 2_000, input: 300, output: 500 }], priced],
   tokenCounter: [(messages) => JSON.stringify(messages).length / 2],
   "compactAt.tokens": [8_000],
   "compactAt.fraction": [0.3],
-  economy: [false, under("balanced")],
+  economy: [true, under("balanced", { contextWindow: 64_000 })],
   "keep.messages": [9],
   "keep.tokens": [4_000],
   "keep.fraction": [0.5],
@@ -159,7 +159,7 @@ export const EFFECTS = {
   "summarize.timeoutMs": [20, { summarize: { call: () => new Promise((resolve) => setTimeout(resolve, 60, ANSWER)) } }],
   "summarize.concurrency": [1, { summarize: { contextWindow: 3_000 } }],
   background: [true],
-  recall: [true, under("balanced", { contextWindow: 64_000 })],
+  recall: [true, under("balanced", { contextWindow: 64_000, prices: { input: 3, output: 15, cacheRead: 0.3, cacheWrite: 0.3 } })],
   "pins.match": [(_, index) => index === 1],
   "pins.proposals": ["off"],
   "redact.secrets": [false, { messages: secret() }],
