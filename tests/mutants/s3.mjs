@@ -344,7 +344,7 @@ export const s3 = [
     id: "S3.8",
     what: "the preview is longer",
     file: `${core}/compaction/admit.rs`,
-    from: "text::range(piece.text, 0, Some(numbers.preview_chars))",
+    from: "text::range(piece.text, 0, Some(chars))",
     to: "text::range(piece.text, 0, Some(numbers.preview_chars + 10))",
     tests: ["layered_rules"],
   },
