@@ -128,12 +128,23 @@ async function present(facts, policy, window) {
 
 /** Needs lost against cost: down and to the left is better. */
 export function plot(rows) {
-  const [left, bottom, width, height] = [60, 260, 480, 230];
-  const most = Math.max(...rows.map((row) => row["needs lost"]));
-  const points = rows.map((row) => {
-    const [x, y] = [left + (row.cost / 1.2) * width, bottom - (row["needs lost"] / most) * height];
-    return `<circle cx="${x.toFixed(1)}" cy="${y.toFixed(1)}" r="4" fill="${row.case.startsWith("balanced") ? "#b04a3a" : "#4878a8"}"/><text x="${(x + 7).toFixed(1)}" y="${(y + 4).toFixed(1)}">${row.case}</text>`;
+  const [left, top, width, height, least] = [60, 30, 420, 250, 0.5];
+  const most = Math.ceil(Math.max(...rows.map((row) => row["needs lost"])));
+  const x = (cost) => left + ((cost - least) / (1 - least)) * width;
+  const y = (needs) => top + height - (needs / most) * height;
+  const sorted = [...rows].sort((a, b) => b["needs lost"] - a["needs lost"] || a.cost - b.cost);
+  let line = top - 12;
+  const points = sorted.map((row) => {
+    const [px, py] = [x(row.cost), y(row["needs lost"])];
+    line = Math.max(line + 15, py);
+    const color = row.case.startsWith("balanced") ? "#b04a3a" : "#4878a8";
+    const leader = `<path d="M${px.toFixed(1)} ${py.toFixed(1)}L${left + width + 24} ${line.toFixed(1)}" stroke="#ccc"/>`;
+    const label = `<text x="${left + width + 28}" y="${(line + 4).toFixed(1)}">${row.case}</text>`;
+    return `${leader}<circle cx="${px.toFixed(1)}" cy="${py.toFixed(1)}" r="4" fill="${color}"/>${label}`;
   });
-  const axes = `<path d="M${left} ${bottom - height}V${bottom}H${left + width}" fill="none" stroke="#888"/><text x="${left + width}" y="${bottom + 24}" text-anchor="end">cost over no compaction (1 is none)</text><text x="8" y="18">calls of 100 that lack what they copied</text>`;
-  return `<svg xmlns="http://www.w3.org/2000/svg" width="760" height="300" font-family="sans-serif" font-size="12">${axes}${points.join("")}</svg>\n`;
+  const costs = [0.5, 0.6, 0.7, 0.8, 0.9, 1].map((cost) => `<text x="${x(cost)}" y="${top + height + 16}" text-anchor="middle">${cost}</text>`);
+  const needs = Array.from({ length: most + 1 }, (_, at) => `<text x="${left - 8}" y="${y(at) + 4}" text-anchor="end">${at}</text>`);
+  const axes = `<path d="M${left} ${top}V${top + height}H${left + width}" fill="none" stroke="#888"/><text x="8" y="16">calls of 100 that lack what they copied</text><text x="${left + width}" y="${top + height + 34}" text-anchor="end">cost over no compaction</text>`;
+  const size = `width="${left + width + 260}" height="${Math.max(top + height + 44, line + 20)}"`;
+  return `<svg xmlns="http://www.w3.org/2000/svg" ${size} font-family="sans-serif" font-size="12">${axes}${costs.join("")}${needs.join("")}${points.join("")}</svg>\n`;
 }
