@@ -124,6 +124,10 @@ export interface CompactionReport<M = Message> {
   /** Proposed pins among the summarized messages that were neither added nor rejected. The summarizer was asked to keep their
    *  constraints; `pins.add(index)` still brings the whole message back verbatim. */
   pinProposals?: PinProposal[];
+  /** Of those, the sentences that the new context does not hold: with `pins.proposals: "keep"` constraints of the user stay
+   *  verbatim up to a tenth of the window. A `warning` event (`too_large`) says so too. `pins.add(index)` brings the
+   *  whole message back. Absent when every constraint is there. */
+  omittedConstraints?: PinProposal[];
   /** The steps that changed something, in order. */
   appliedEdits: Edit[];
   /** Where every message of the history is now, by index. */

@@ -151,7 +151,7 @@ export const s1 = [
   {
     id: "S1.4",
     what: "the cooldown is a step longer",
-    file: `${core}/log/state.rs`,
+    file: `${core}/log/due.rs`,
     from: "self.row.steps.saturating_sub(at) < steps)",
     to: "self.row.steps.saturating_sub(at) <= steps)",
     tests: ["compact_rules"],
@@ -159,7 +159,7 @@ export const s1 = [
   {
     id: "S1.4",
     what: "the first attempt is delayed",
-    file: `${core}/log/state.rs`,
+    file: `${core}/log/due.rs`,
     from: "self.row.attempted_at.is_some_and(|at|",
     to: "self.row.attempted_at.is_none_or(|at|",
     tests: ["compact_rules"],

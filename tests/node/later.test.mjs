@@ -21,7 +21,7 @@ const called = (id, name, input, output) => [
   { role: "tool", tool_call_id: id, content: output },
 ];
 
-test("F5: every constraint is in the context, is referenced, or is listed as omitted", { todo: "F5" }, async () => {
+test("F5: every constraint is in the context, is referenced, or is listed as omitted", async () => {
   const rule = (nth) => `Never touch module ${nth} of the service before its owner has agreed to the change in writing.`;
   const rules = Array.from({ length: 120 }, (_, nth) => rule(nth));
   for (const contextWindow of [16_000, 32_000, 200_000]) {
@@ -46,7 +46,7 @@ test("F13: a window that is a little larger leaves a little more", async () => {
   }
 });
 
-test("F16: what the kept messages finish, change or repair is told as they leave it", { todo: "F16" }, async () => {
+test("F16: what the kept messages finish, change or repair is told as they leave it", async () => {
   const todo = (status) => ({ todos: [{ content: "Run the nightly tests", status }] });
   const history = [
     { role: "user", content: "Mend the parser." },
@@ -109,7 +109,7 @@ test("F28: a run of one character is counted as one", { todo: "F28" }, () => {
   assert.ok(Math.abs(estimate - exact) <= 8, `${estimate} for ${exact}, and what a message costs`);
 });
 
-test("F29: the mark of a result names the tool that reads it", { todo: "F29" }, async () => {
+test("F29: the mark of a result names the tool that reads it", async () => {
   const session = await openSession({ store: "memory", preset: "offload", contextWindow: 16_000, compactAt: { tokens: 1_000 } });
   await session.append({ role: "user", content: "Read it." }, ...called("1", "Read", { file_path: "/src/a.ts" }, "line of code; ".repeat(600)), ...talk(4));
   const tools = [{ type: "function", function: { name: "recall_read", parameters: { type: "object", properties: {} } } }];

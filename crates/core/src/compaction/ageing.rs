@@ -5,7 +5,8 @@
 use super::ask::{Judged, SummaryJob};
 use super::call::CallCost;
 use super::floor::Least;
-use super::frame::{Frame, Framer, knows, rules, text_of};
+use super::frame::{Frame, Framer, knows, text_of};
+use super::laid_down::rules;
 use super::redaction::{redact, without_secrets};
 use super::result::Edit;
 use super::rung::{Climbed, Run, RungSpec, RungWork};

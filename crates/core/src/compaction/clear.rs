@@ -46,7 +46,7 @@ fn most(view: &View) -> Result<Vec<Move>> {
     let mut found = moves(view, usize::MAX, Placeholder::Cleared, |piece| {
         let clears = results.contains(&(piece.place.index, piece.nth)) && is_large(piece.text);
         clears.then(|| match view.settings.preset.stubs {
-            true => Replacement::stub(&view.references, piece),
+            true => Replacement::stub(view, piece),
             false => Replacement::new(&view.references, piece, Placeholder::Cleared, |_| CLEARED.to_string()),
         })
     })?;

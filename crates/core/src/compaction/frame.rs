@@ -2,6 +2,7 @@
 //! the system prompt, whose cached prefix stays valid (`S3.5`), and what must stand around it.
 
 use super::cut::Proposal;
+use super::laid_down::{more, rules};
 use super::offload;
 use super::redaction::without_secrets;
 use super::replace::ends;
@@ -48,6 +49,7 @@ impl<'io> Framer<'io> {
         let generation = self.view.generation.to_le_bytes();
         let id = ids::id(&[b"checkpoint", references.secret.as_bytes(), &generation, text.as_bytes()]);
         let checkpoint: Rc<str> = Rc::from(format!("cp_{id}"));
+        let proposed = carried(&proposal.unanswered, settings, proposal.replaced_tokens);
         let made = SummaryMeta {
             level: proposal.level,
             number: self.view.compressions,
@@ -55,7 +57,8 @@ impl<'io> Framer<'io> {
             original_tokens: proposal.replaced_tokens,
             counted_tokens: proposal.counted_tokens,
             model: settings.summariser_model().map(str::to_string),
-            proposed: carried(&proposal.unanswered, settings, proposal.replaced_tokens),
+            more: more(proposal, &proposed),
+            proposed,
             rules: rules(proposal.compress.iter()),
             waiting: waiting(proposal),
             ..SummaryMeta::default()
@@ -108,7 +111,17 @@ impl<'io> Framer<'io> {
     /// The message.
     pub(super) async fn item(&self, frame: Frame<'_>) -> Result<Item> {
         let time = iso8601(frame.made.created_at);
-        let places = [("id", frame.checkpoint.as_ref()), ("time", time.as_str())];
+        let messages = match frame.covers.iter().map(|cover| cover.to - cover.from).sum() {
+            1 => "an earlier message".to_string(),
+            count => format!("{count} earlier messages"),
+        };
+        let recall = if self.view.references.by_model { RECALL } else { "" };
+        let places = [
+            ("id", frame.checkpoint.as_ref()),
+            ("time", time.as_str()),
+            ("messages", messages.as_str()),
+            ("recall", recall),
+        ];
         let header = summary::fill(self.view.settings.preset.summary_marker, &places);
         let mut text = format!("{header}{}", frame.text);
         let Quoted { text: quoted, missing } = self.quoted(&frame.quotes).await?;
@@ -217,7 +230,14 @@ impl<'io> Framer<'io> {
                 }
             }
         }
-        format!("{}{}{}", summary::NOTICE, summary::rules(&sentences), heading(quotes, quoted, made))
+        let mut rules = summary::rules(&sentences);
+        if self.view.references.by_model && !made.more.is_empty() && !rules.is_empty() {
+            let secret = &self.view.references.secret;
+            let labels: Vec<String> =
+                made.more.iter().map(|index| ids::message_reference(secret, *index)).collect();
+            rules += &format!("\n- and more, for which there is no room here: read {}", labels.join(", "));
+        }
+        format!("{}{rules}{}", summary::NOTICE, heading(quotes, quoted, made))
     }
 
     /// The message that keeps the roles alternating.
@@ -332,6 +352,9 @@ fn opening(format: Format, proposal: &Proposal, items: &[Item]) -> Result<Option
     })
 }
 
+/// How a model gets at what a page leaves out, where it has the tools.
+const RECALL: &str = " Read one with recall_read, by its label such as m12k; search them with recall_search.";
+
 /// What the message of a summary is made of.
 pub(super) struct Frame<'a> {
     /// Its id.
@@ -360,7 +383,7 @@ pub(super) fn text_of(format: Format, item: &Item, bare: bool) -> Result<String>
 }
 
 /// All text of a message.
-fn text_in(format: Format, item: &Item) -> Result<String> {
+pub(super) fn text_in(format: Format, item: &Item) -> Result<String> {
     Ok(format.wire().read(0, &wire::parse(0, &item.body)?)?.text())
 }
 
@@ -389,6 +412,7 @@ pub(crate) fn erased(
     };
     now.proposed.retain(is_open);
     now.rules.retain(|rule| !erasure.is_in(rule));
+    now.more.retain(|index| *index != erasure.index);
     let (head, tail) =
         text.split_at_checked(if prose > 0 { prose } else { text.len() }).unwrap_or((&text, ""));
     let (mark, own) = head.split_at_checked(now.header).unwrap_or(("", head));
@@ -414,15 +438,6 @@ pub(crate) fn erased(
     };
     let made = made.map(|_| Rc::new(now));
     Ok((Origin::Summary { checkpoint, covers, quotes, prose, made }, body))
-}
-
-/// What holds on of sessions that these come from.
-pub(super) fn rules<'i>(items: impl Iterator<Item = &'i Item>) -> Vec<String> {
-    let made = items.filter_map(|item| match &item.origin {
-        Origin::Summary { made: Some(made), .. } => Some(&made.rules),
-        _ => None,
-    });
-    made.flatten().cloned().collect()
 }
 
 /// Indices of the messages of the system among quotes.

@@ -6,12 +6,13 @@ use super::redaction::{messages_without_secrets, redact};
 use super::rung::Run;
 use crate::context::{CoveredRange, Item, Origin, Place};
 use crate::error::Result;
-use crate::log::View;
+use crate::keys::ids;
+use crate::log::{References, View};
 use crate::message::{Message, Part, Role};
 use crate::order;
 use crate::policy::{KeepNumbers, Rung, Settings};
 use crate::step::Io;
-use crate::summary::keep::{Beside, Collected, KeepLayerBuilder, MustKeep, Shares};
+use crate::summary::keep::{Beside, Collected, KeepLayerBuilder, Labels, MustKeep, Shares, Standing};
 use crate::summary::{is_earlier, objection, word_for_word};
 use crate::tokens::Estimator;
 use crate::wire;
@@ -20,6 +21,9 @@ use std::rc::Rc;
 /// With less of the must-keeps in an answer than all but one in so many it is asked for once more. What is still missing
 /// then stands beside it all the same: a second call costs the whole request, a line that is added costs a line.
 const MISSING_PART: usize = 3;
+
+/// Tokens of the page beside a model's summary, which tells what happened; pins and rules of the user come on top.
+const BESIDE: usize = 1_500;
 
 /// The user's first message stays word for word when it takes no more than one part in so many of the window.
 const FIRST_PART: usize = 20;
@@ -113,6 +117,10 @@ pub(super) struct Kept {
     rejected: Vec<usize>,
     /// Tokens of what stands beside a model's summary.
     budget: usize,
+    /// How things stand at the end of the conversation, behind what is replaced.
+    standing: Standing,
+    /// What messages are called in the page.
+    references: References,
 }
 
 impl Kept {
@@ -173,12 +181,14 @@ impl Kept {
         }
         proposal.quotes = order::by_key(std::mem::take(&mut proposal.quotes), |place| place.index as u64);
         let quoted = proposal.quotes.iter().map(|place| place.index).collect();
-        Ok(Kept { collected, quoted, rejected: view.rejected, budget: budget(numbers, replaced) })
+        let standing = standing_at_end(&view, proposal, &collected)?;
+        let budget = budget(numbers, replaced);
+        Ok(Kept { collected, quoted, rejected: view.rejected, budget, standing, references: view.references })
     }
 
     /// What stands behind a model's summary: what it does not say itself.
     pub(super) async fn behind(&self, io: &Io, view: &View, summary: &str) -> Result<String> {
-        let text = self.page(&view.settings, summary, self.budget, Shares::BESIDE);
+        let text = self.page(&view.settings, summary, self.budget.min(BESIDE), Shares::BESIDE);
         Ok(if text.is_empty() { text } else { format!("\n\n{}", redact(io, view, text).await?) })
     }
 
@@ -195,12 +205,21 @@ impl Kept {
     /// What an answer must repeat.
     fn musts(&self) -> Vec<MustKeep> {
         let mut musts = self.collected.collector.musts();
-        musts.retain(|must| !matches!(must, MustKeep::Constraint(index, _) if self.rejected.contains(index)));
+        // What the messages behind the summary close is not asked for.
+        let at_end = self.collected.collector.musts_in(&self.standing);
+        musts.retain(|must| match must {
+            MustKeep::Constraint(index, _) => !self.rejected.contains(index),
+            MustKeep::File(_) => true,
+            MustKeep::Failure(_) | MustKeep::Task(_) => at_end.contains(must),
+        });
         musts
     }
 
     fn page(&self, settings: &Settings, summary: &str, tokens: usize, shares: Shares) -> String {
-        let beside = Beside { summary, quoted: &self.quoted, rejected: &self.rejected };
+        let label = |index| ids::message_reference(&self.references.secret, index);
+        let labels = Labels(self.references.by_model.then_some(&label));
+        let (quoted, rejected) = (&self.quoted, &self.rejected);
+        let beside = Beside { summary, quoted, rejected, state: Some(&self.standing), labels };
         let shares = shares.preserving(settings.mode.preservation());
         self.collected.collector.layer_beside(tokens, shares, beside, settings.estimator).text
     }
@@ -243,7 +262,20 @@ impl Kept {
     }
 }
 
-/// Tokens of what stands beside a summary of a model.
+/// How things stand behind the messages that stay.
+fn standing_at_end(view: &View, proposal: &Proposal, collected: &Collected) -> Result<Standing> {
+    let mut state = collected.collector.state();
+    for item in view.items().iter().skip(proposal.boundary) {
+        let index = item.origin.place().map_or(0, |place| place.index);
+        let value = wire::parse(index, &item.body)?;
+        let mut message = [view.format.wire().read(index, &value)?];
+        messages_without_secrets(view, &mut message);
+        message.iter().for_each(|message| state.read(message));
+    }
+    Ok(state)
+}
+
+/// Tokens of what stands beside a summary of a model, and of what is written beyond its length where there is none.
 pub(super) fn budget(numbers: KeepNumbers, replaced: usize) -> usize {
     let share = (replaced as f64 * numbers.share) as usize;
     share.clamp(numbers.least_tokens, numbers.most_tokens.max(numbers.least_tokens)).min(replaced / 4)
@@ -253,7 +285,8 @@ pub(super) fn budget(numbers: KeepNumbers, replaced: usize) -> usize {
 pub(super) fn page_tokens(settings: &Settings, replaced: usize) -> usize {
     let beside = settings.numbers.keep.map_or(0, |numbers| {
         let must = numbers.must_tokens.max((replaced as f64 * numbers.must_share) as usize);
-        must.min(replaced / 4) + budget(numbers, replaced)
+        let most = if settings.asks_a_model() { BESIDE } else { usize::MAX };
+        must.min(replaced / 4) + budget(numbers, replaced).min(most)
     });
     settings.target(replaced).1.min(replaced / 2) + beside
 }

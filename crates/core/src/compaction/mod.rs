@@ -17,6 +17,7 @@ mod frame;
 mod in_force;
 mod keeping;
 mod ladder;
+mod laid_down;
 mod last;
 mod offload;
 mod parts;

@@ -1,6 +1,6 @@
 //! Tool results out to the store, references in (`S1.1`, `S1.2`).
 
-use super::replace::{Move, Replacement, moves};
+use super::replace::{Move, Replacement, mark, moves};
 use super::rung::{MOVES_LATER, RungSpec, RungWork};
 use crate::context::Placeholder;
 use crate::error::Result;
@@ -31,8 +31,11 @@ fn propose(view: &View) -> Result<Vec<Move>> {
     moves(view, scanned, Placeholder::Reference, |piece| {
         let long = piece.text.chars().count() > numbers.min_chars;
         long.then(|| match view.settings.preset.stubs {
-            true => Replacement::stub(&view.references, piece),
-            false => Replacement::new(&view.references, piece, Placeholder::Reference, reference),
+            true => Replacement::stub(view, piece),
+            false => Replacement::new(&view.references, piece, Placeholder::Reference, |at| {
+                // The document has no more than the reference; a model that has the tool is told of it.
+                if view.references.by_model { mark(view, piece, at) } else { reference(at) }
+            }),
         })
     })
 }

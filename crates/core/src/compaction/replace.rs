@@ -1,18 +1,20 @@
 //! Tool results, and inputs of calls, out to the store, something shorter in their place: what every rung without a model does.
 //! The original has a reference, so that whatever was done can be read, explained and undone.
 
-use super::reasoning;
 use super::result::{Edit, OffloadReport};
 use super::rung::Run;
+use super::{offload, reasoning};
 use crate::context::{Item, MessageSource, Offload, Origin, Place, Placeholder, Splice};
 use crate::error::{Code, Error, Result};
 use crate::keys::ids;
+use crate::log::said::RECALL_READ;
 use crate::log::{Closing, ContextChange, NewBlob, References, View, measure};
-use crate::message::Role;
+use crate::message::{Message, Part, Role};
 use crate::order;
 use crate::policy::Rung;
 use crate::recall::Answers;
 use crate::step::{Effect, Io, LogLevel, Notice, Progress, Stage};
+use crate::summary;
 use crate::text;
 use crate::tokens::Estimator;
 use crate::wire::{self, Format};
@@ -29,6 +31,9 @@ pub(super) struct Move {
     /// The results.
     pub(crate) blobs: Vec<Replacement>,
 }
+
+/// Messages before a result among which its call is looked for: calls that run side by side have their results in as many.
+const NEAR: usize = 16;
 
 /// A result or an input on its way to the store, and what stands where it was.
 #[derive(Debug, Clone)]
@@ -72,13 +77,10 @@ impl Replacement {
         Replacement { blob: NewBlob { index: place.index, offload, text: text.into() }, text: stands }
     }
 
-    /// With what tells a model whether to read it again: where it is, its length, its hash, how it began.
-    pub(super) fn stub(references: &References, piece: Replaceable<'_>) -> Self {
-        let mut stub = Replacement::new(references, piece, Placeholder::Preview, |_| String::new());
-        let Offload { reference, sha256, chars, .. } = &stub.blob.offload;
-        let hash = sha256.get(..HASH_DIGITS).unwrap_or_default();
-        let told = format!("Tool result is at: {reference} ({chars} characters, sha256 {hash})");
-        stub.text = begins(told, piece.text);
+    /// With what tells a model whether to read it again: what it is the result of, its length, what reads it, how it began.
+    pub(super) fn stub(view: &View, piece: Replaceable<'_>) -> Self {
+        let mut stub = Replacement::new(&view.references, piece, Placeholder::Preview, |_| String::new());
+        stub.text = begins(mark(view, piece, &stub.blob.offload.reference), piece.text);
         stub
     }
 
@@ -106,6 +108,47 @@ impl Replacement {
     pub(super) fn frees(&self, estimator: Estimator) -> usize {
         estimator.text(&self.blob.text).saturating_sub(estimator.text(&self.text))
     }
+}
+
+/// Where a result is, and what it is the result of: `Tool result is at: off_… (Read src/a.ts; 8,400 characters; read it with
+/// recall_read)`.
+pub(super) fn mark(view: &View, piece: Replaceable<'_>, reference: &str) -> String {
+    let mut told: Vec<String> = call_of(view, piece).into_iter().collect();
+    told.push(format!("{} characters", piece.text.chars().count()));
+    if view.references.by_model {
+        told.push(format!("read it with {RECALL_READ}"));
+    }
+    format!("{} ({})", offload::reference(reference), told.join("; "))
+}
+
+/// The call that a result of the context answers: its tool, and its file or command.
+fn call_of(view: &View, piece: Replaceable<'_>) -> Option<String> {
+    let read = |item: &Item, see: &mut dyn FnMut(&Message<'_>)| {
+        if let Ok(value) = wire::parse(0, &item.body)
+            && let Ok(message) = view.format.wire().read(0, &value)
+        {
+            see(&message);
+        }
+    };
+    let mut id = None;
+    read(piece.item, &mut |message| {
+        let mut results = message.parts.iter().filter_map(|part| match part {
+            Part::ToolResult(result) => Some(result.call_id.to_string()),
+            _ => None,
+        });
+        id = results.nth(piece.nth);
+    });
+    let (id, mut found) = (id?, None);
+    let before = view.items().iter().take_while(|item| item.origin.place() != Some(piece.place));
+    for item in before.collect::<Vec<_>>().into_iter().rev().take(NEAR) {
+        read(item, &mut |message| {
+            found = message.calls().filter(|call| call.id == id).last().map(summary::keep::called);
+        });
+        if found.is_some() {
+            break;
+        }
+    }
+    found.filter(|call| !call.is_empty())
 }
 
 /// What stands for a text that is too large, with how that begins and ends, in about `tokens` tokens.
@@ -164,8 +207,6 @@ fn replace_texts(value: &mut Value<'_>, write: &impl Fn(&str) -> Option<String>)
 const LONG_TEXT: usize = 300;
 /// Characters of a result's first line in the place of the result.
 const FIRST_LINE: usize = 120;
-/// Digits of its hash: enough to see whether what is read now is the same.
-const HASH_DIGITS: usize = 12;
 
 /// What `with` makes of texts of the first `range` messages of the context: of the inputs of calls or the user's texts, where
 /// `how` is for these, else of results. It is asked about those that were not replaced so far, and that are not what the model

@@ -146,6 +146,7 @@ impl CompactionResult {
             saved_tokens: None,
             log_entry: None,
             pin_proposals: Vec::new(),
+            omitted_constraints: Vec::new(),
             applied_edits: Vec::new(),
             ledger: Vec::new(),
             usage: None,
@@ -222,6 +223,9 @@ impl CompactionResult {
         if self.fell_back.is_none() {
             self.fell_back.clone_from(&earlier.fell_back);
         }
+        if self.omitted_constraints.is_empty() {
+            self.omitted_constraints.clone_from(&earlier.omitted_constraints);
+        }
         if self.pin_proposals.is_empty() {
             self.pin_proposals.clone_from(&earlier.pin_proposals);
         }
@@ -293,6 +297,9 @@ pub struct CompactionResult {
     /// Pins that were proposed for what was summarised and that nobody answered (`S4.3`).
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub pin_proposals: Vec<PinProposal>,
+    /// Of those, the sentences that the new context does not hold, because they take more than a tenth of the window.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub omitted_constraints: Vec<PinProposal>,
     /// What was done.
     pub applied_edits: Vec<Edit>,
     /// The fate of every message.

@@ -5,12 +5,13 @@ use super::cut::{self, Aim, Proposal};
 use super::floor::{Least, floor};
 use super::frame::tokens_of;
 use super::keeping::page_tokens;
+use super::laid_down::omitted;
 use super::result::{CompactionResult, Edit};
 use super::rung::{AGAIN, Climbed, Run, RungSpec, RungWork};
 use super::write::{Written, by_model, fell_back, input_limit, tell};
 use super::{emergency, last, reasoning};
 use crate::checkpoint::{self, model_size, reliability, warn_after};
-use crate::context::{Keep, LogEntry};
+use crate::context::{Keep, LogEntry, PinProposal};
 use crate::error::{Code, Error, Result};
 use crate::log::{Cause, ContextChange, Job, Summarised, View, elsewhere};
 use crate::policy::{Rung, Trigger};
@@ -181,6 +182,11 @@ pub(super) async fn run(
                     let entry = update.entry;
                     let edit = update.commit(run, rung, &proposal).await?;
                     run.note_success();
+                    if let Ok(written) = &written {
+                        result.omitted_constraints =
+                            omitted(&run.view(), &proposal.unanswered, &written.items)?;
+                        tell_omitted(io, &result.omitted_constraints);
+                    }
                     result.pin_proposals = proposal.unanswered;
                     result.saved_tokens = Some(entry.saved);
                     result.log_entry = Some(entry.text());
@@ -242,6 +248,21 @@ fn warn(io: &Io, View { settings, compressions, .. }: &View) {
             ),
         );
     }
+}
+
+/// Says which sentences of the user are not in the context any more.
+fn tell_omitted(io: &Io, omitted: &[PinProposal]) {
+    let count: usize = omitted.iter().map(|open| open.constraints.len()).sum();
+    if count == 0 {
+        return;
+    }
+    let indices: Vec<String> = omitted.iter().map(|open| open.index.to_string()).collect();
+    let message = format!(
+        "{count} constraints of the user take more than a tenth of the window and left the context (messages {}): pin them with `pins.add`, or put them into the system prompt",
+        indices.join(", ")
+    );
+    io.log(LogLevel::Warn, message.clone());
+    io.tell(Effect::Notify(Notice::Warning { code: Code::TooLarge, message }));
 }
 
 /// The calls of a model that the summary takes; none where nobody is asked. `None` when someone else makes them, and

@@ -111,6 +111,9 @@ pub struct SummaryMeta {
     /// Pins that were proposed for what it replaces and that nobody answered (`S4.3`).
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub proposed: Vec<PinProposal>,
+    /// Indices of messages with sentences that hold on and for which there was no room.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub more: Vec<usize>,
     /// Sentences of the user that hold on, of messages that another session has.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub rules: Vec<String>,

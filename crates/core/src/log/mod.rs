@@ -2,6 +2,7 @@
 
 pub(crate) mod check;
 pub(crate) mod deletion;
+mod due;
 mod gaps;
 pub(crate) mod guard;
 mod jobs;

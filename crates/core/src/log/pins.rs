@@ -47,15 +47,28 @@ impl SessionRow {
     }
 }
 
-/// What of `open` goes on with a summary of `replaced` tokens, which must stay smaller than these.
+/// What of `open` goes on with a summary of `replaced` tokens, which must stay smaller than these: the newest messages, and
+/// of the one that is too much its first sentences.
 pub(crate) fn carried(open: &[PinProposal], settings: &Settings, replaced: usize) -> Vec<PinProposal> {
     let mut room = (settings.window / CARRIED_PART).min(replaced / 2);
-    let fits = |proposal: &&PinProposal| {
-        let tokens: usize = proposal.constraints.iter().map(|text| settings.estimator.text(text) + 2).sum();
-        let Some(left) = room.checked_sub(tokens) else { return false };
-        room = left;
-        true
-    };
-    let newest: Vec<&PinProposal> = open.iter().rev().take_while(fits).collect();
-    newest.into_iter().rev().cloned().collect()
+    let mut kept = Vec::new();
+    for proposal in open.iter().rev() {
+        let fits = |text: &&String| match room.checked_sub(settings.estimator.text(text) + 2) {
+            Some(left) => {
+                room = left;
+                true
+            }
+            None => false,
+        };
+        let constraints: Vec<String> = proposal.constraints.iter().take_while(fits).cloned().collect();
+        let is_whole = constraints.len() == proposal.constraints.len();
+        if !constraints.is_empty() {
+            kept.push(PinProposal { constraints, ..*proposal });
+        }
+        if !is_whole {
+            break;
+        }
+    }
+    kept.reverse();
+    kept
 }

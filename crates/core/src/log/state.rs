@@ -20,7 +20,7 @@ use crate::error::{Code, Error, Result};
 use crate::keys::batch::{Batch, Durability, Key, keys};
 use crate::keys::ids;
 use crate::message::Message;
-use crate::policy::{Settings, When, clearable};
+use crate::policy::{Settings, clearable};
 use crate::redact::Secrets;
 use crate::step::Io;
 use crate::summary::keep::Collected;
@@ -30,9 +30,6 @@ use serde_json::value::RawValue;
 use std::cell::RefCell;
 use std::collections::HashMap;
 use std::rc::Rc;
-
-/// Attempts that failed make the next one wait twice as long each, but for no more of them than this.
-const MOST_DOUBLINGS: u32 = 4;
 
 /// What a batch that appends does besides log rows: the session's row and its name, each expected and put.
 pub(crate) const APPEND_OVERHEAD_OPS: usize = 4;
@@ -148,7 +145,7 @@ impl State {
     pub(crate) fn new(id: String, secret: String, settings: Rc<Settings>, now: u64) -> Self {
         let sid = ids::id(&[b"sid", secret.as_bytes()]);
         let secrets = Secrets::new(&secret);
-        let references = References { secret: secret.as_str().into(), recalls: true };
+        let references = References { secret: secret.as_str().into(), recalls: true, by_model: false };
         let row = SessionRow {
             v: SCHEMA,
             ver: 0,
@@ -258,40 +255,6 @@ impl State {
     /// Notes whether the model has the tool that reads what left the prompt; without tools it has what it had.
     pub(crate) fn note_tools(&mut self, tools: &[String]) {
         self.recalls |= tools.iter().any(|tools| offers_recall(tools));
-    }
-
-    /// True where the law of preset `balanced` holds.
-    pub(crate) fn has_law(&self) -> bool {
-        self.settings.preset.when == When::Window
-    }
-
-    /// True while the next attempt at a summary waits: longer after each that failed (`W22`).
-    pub(crate) fn rests(&self) -> bool {
-        let doublings = if self.has_law() { self.failures.min(MOST_DOUBLINGS) } else { 0 };
-        let steps = self.settings.numbers.compact_cooldown_steps << doublings;
-        self.row.attempted_at.is_some_and(|at| self.row.steps.saturating_sub(at) < steps)
-    }
-
-    /// Tokens of a prompt at which the session acts.
-    pub(crate) fn threshold(&self) -> usize {
-        self.settings.threshold.of(self.fixed_tokens)
-    }
-
-    /// True when the session acts.
-    pub(crate) fn is_due(&self) -> bool {
-        self.pays || self.settings.threshold.is_reached(self.tokens(), self.fixed_tokens)
-    }
-
-    /// True when results may leave the prompt: the model can have them back, or half of the tokens are there at which the
-    /// session acts (`W1`). Presets without that law do as their documents say.
-    pub(crate) fn may_reduce(&self) -> bool {
-        let recalls = self.settings.recall.unwrap_or(self.recalls);
-        !self.has_law() || recalls || self.tokens() >= self.threshold() / 2
-    }
-
-    /// True when it acts because that pays, and not because of its size.
-    pub(crate) fn is_due_by_price(&self) -> bool {
-        self.pays && !self.settings.threshold.is_reached(self.tokens(), self.fixed_tokens)
     }
 
     /// The checkpoint that retired an offload (`S1.9`).

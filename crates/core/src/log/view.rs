@@ -68,6 +68,8 @@ pub(crate) struct References {
     pub(crate) secret: Rc<str>,
     /// Somebody can read them: where not, none may be in a text.
     pub(crate) recalls: bool,
+    /// The model has the tools that read them.
+    pub(crate) by_model: bool,
 }
 
 impl PromptUsage {
@@ -127,7 +129,7 @@ impl State {
                 estimated,
                 known: self.calibration().cloned(),
             },
-            references: self.references.clone(),
+            references: References { by_model: self.model_recalls(), ..self.references.clone() },
             secrets: Rc::clone(&self.secrets),
             pins: self.row.pins.clone(),
             pinned_tokens: self.row.pinned_tokens,

@@ -271,7 +271,7 @@ pub static BALANCED: Preset = Preset {
     rungs: &[Rung::Admit, Rung::Clear, Rung::Offload, Rung::Summarise],
     when: When::Window,
     prompt: &summary::BALANCED,
-    summary_marker: "[Compressed History]\n\n",
+    summary_marker: "[Compressed History]\n\nThis page stands for {messages} of this conversation. It tells what happened and asks for nothing; what came after it follows it.{recall}\n\n",
     assistant_summaries: false,
     acknowledgement: ACKNOWLEDGEMENT,
     acknowledges: false,

@@ -309,7 +309,7 @@ fn s5_16_an_answer_that_drops_what_must_be_kept_is_asked_for_once_more_and_then_
     harness.append(&conversation());
     harness.compact();
     assert_eq!(harness.host.seen.requests.len(), 1);
-    assert_eq!(text_of(&harness).matches("src/export/writer.rs").count(), 1);
+    assert!(!text_of(&harness).contains("src/export/writer.rs ("), "{}", text_of(&harness));
 }
 
 #[test]
@@ -364,7 +364,7 @@ fn s5_16_a_summariser_that_fails_leaves_the_built_in_summary_in_the_language_of_
     let result = harness.compact();
     assert!(result.success && result.llm_calls == 2, "{result:?}");
     let text = result.summary.unwrap();
-    assert!(text.contains("## 用户所说") && text.contains("## 最近"), "{text}");
+    assert!(text.contains("## 用户所说") && text.contains("## 经过"), "{text}");
     assert!(text_of(&harness).contains("请检查第 0 个模块"), "what the user began with is quoted");
     assert!(!text.contains("503"), "{text}");
 }

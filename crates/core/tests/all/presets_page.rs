@@ -69,7 +69,7 @@ fn behaviour() -> Vec<Row> {
             if removes(preset) { stays.to_owned() } else { "(none)".to_owned() }
         }),
         row("a summary begins with", |preset| {
-            let shown = preset.summary_marker.trim_end();
+            let shown = preset.summary_marker.lines().next().unwrap_or("");
             if removes(preset) { format!("`{shown}`") } else { "(none)".to_owned() }
         }),
         row("summaries", |preset| {
@@ -94,7 +94,7 @@ fn behaviour() -> Vec<Row> {
         row("in the place of a result", |preset| {
             match (removes(preset), preset.stubs) {
                 (false, _) => "",
-                (true, true) => "its reference, length, hash and first line",
+                (true, true) => "its reference, its call, its length and its first line",
                 (true, false) => "what the document says",
             }
             .to_owned()

@@ -297,6 +297,93 @@ fn w14_eighty_pasted_rules_stand_after_a_summary_whoever_writes_it() {
 }
 
 #[test]
+fn w10_a_page_says_what_it_stands_for_and_how_the_rest_is_read_only_where_that_is_so() {
+    for recall in [true, false] {
+        let mut harness = harness(32_000, json!({ "recall": recall }));
+        harness.append(&talk(60, 300));
+        let result = harness.compact();
+        let sent = harness.sent().iter().map(Value::to_string).collect::<String>();
+        let count = 120 - result.preserved_count;
+        let frame = format!(
+            "This page stands for {count} earlier messages of this conversation. It tells what happened"
+        );
+        assert!(sent.contains(&frame), "{frame}: {sent}");
+        assert_eq!(sent.contains("Read one with recall_read"), recall);
+        assert_eq!(
+            result.summary.unwrap().matches("This page stands for").count(),
+            0,
+            "it is no part of the summary"
+        );
+    }
+}
+
+#[test]
+fn w11_beside_a_models_summary_the_page_takes_1500_tokens_and_does_not_tell_what_happened_again() {
+    for (call, tells) in [(Value::Bool(true), false), (Value::Null, true)] {
+        let mut harness = harness(200_000, json!({ "summarize": { "call": call } }));
+        for nth in 0..60 {
+            let input = json!({ "path": format!("src/part_{nth}.rs"), "content": long(&format!("part_{nth}"), 1_000) });
+            let call = json!({ "id": format!("c{nth}"), "type": "function", "function": { "name": "write_file", "arguments": input.to_string() } });
+            let called = json!({ "role": "assistant", "content": null, "tool_calls": [call] });
+            let result = json!({ "role": "tool", "tool_call_id": format!("c{nth}"), "content": "written" });
+            harness.append(&[
+                user(&format!("Write part {nth}.")),
+                called.to_string().as_str().into(),
+                result.to_string().as_str().into(),
+            ]);
+            harness.append(&[assistant(&format!(
+                "Part {nth} of the exporter is written, in src/part_{nth}.rs."
+            ))]);
+        }
+        let result = harness.compact();
+        assert!(result.success && result.changed, "{result:?}");
+        let sent = harness.sent();
+        let text = sent[0]["content"].as_str().unwrap();
+        assert_eq!(text.contains("## What happened"), tells);
+        let (_, page) = text.split_once("## Files\n").unwrap();
+        assert!(tells || page.len() < 1_500 * 5, "{} bytes", page.len());
+    }
+}
+
+#[test]
+fn f5_every_rule_is_in_the_context_or_the_result_lists_it() {
+    let rules: Vec<String> = (0..120)
+        .map(|nth| format!("Never touch module {nth} of the service before its owner has agreed to the change in writing."))
+        .collect();
+    let apart = || rules.iter().flat_map(|rule| [user(rule), assistant("Fine.")]).collect::<Vec<_>>();
+    for (window, said) in [16_000, 32_000, 200_000]
+        .into_iter()
+        .flat_map(|window| [(window, vec![user(&rules.join("\n")), assistant("Fine.")]), (window, apart())])
+    {
+        for recall in [true, false] {
+            let mut harness = harness(window, json!({ "recall": recall }));
+            harness.append(&said);
+            harness.append(&talk(60, 200));
+            let result = harness.compact();
+            assert!(result.success, "{result:?}");
+            let sent = harness.sent().iter().map(Value::to_string).collect::<String>();
+            let omitted =
+                |rule: &String| result.omitted_constraints.iter().any(|open| open.constraints.contains(rule));
+            let (kept, left): (Vec<&String>, Vec<&String>) =
+                rules.iter().partition(|rule| sent.contains(*rule));
+            assert!(
+                left.iter().all(|rule| omitted(rule)) && !kept.iter().any(|rule| omitted(rule)),
+                "{window}"
+            );
+            // A tenth of the window is theirs.
+            assert!(
+                kept.len() == 120 || kept.len() * 24 > window / 10 - 48,
+                "{window}: {} of 120",
+                kept.len()
+            );
+            assert_eq!(warnings(&harness, Code::TooLarge), usize::from(!left.is_empty()), "{window}");
+            let is_listed = sent.contains("- and more, for which there is no room here: read m");
+            assert_eq!(is_listed, recall && !left.is_empty(), "{window}");
+        }
+    }
+}
+
+#[test]
 fn a_preview_is_at_most_half_of_its_result() {
     let mut harness = harness(5_000, json!({ "recall": true }));
     harness.append(&[user("Read it.")]);

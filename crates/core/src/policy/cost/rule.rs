@@ -377,6 +377,14 @@ mod tests {
     }
 
     #[test]
+    fn w4_from_the_floor_on_the_price_decides() {
+        let rich = Meter { rent: Cost::MAX / 2, ..Meter::default() };
+        let rule = Rule { floor: 40_000, ..Rule::TUNED };
+        let decide = |context| rich.decide(&rule, &DEFAULT_PRICES, &moment(context, context), true);
+        assert_eq!((decide(39_999), decide(40_000)), (Verdict::Futile, Verdict::Buy));
+    }
+
+    #[test]
     fn f39_over_many_calls_each_after_the_first_finds_its_prompt_in_the_cache() {
         const E6: u64 = 1_000_000;
         let over = |calls| moment(40_000, 40_000).over(&DEFAULT_PRICES, 3_000, calls);

@@ -1,15 +1,23 @@
-//! Lines of a conversation, and which of them say most: lazy greedy cover of what they name.
+//! Passages of a conversation, and which of them say most: lazy greedy cover of what they name.
 //!
-//! A line is worth the sum over the things that it names, and that the layer does not name yet, of the weight of their kind
+//! What somebody said is a passage of one line; of a file, an output or an argument it is up to [`LINES`] lines that stand
+//! together, with where they are from. A passage is worth the sum over the things that it names, and that the layer does not name yet, of the weight of their kind
 //! times the root of how much was made of them (by whom, and how lately), for its length in tokens.
 
-use super::entities;
+use super::{entities, noise};
 use crate::tokens::Estimator;
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap, HashSet};
+use std::rc::Rc;
 
 /// Lines of evidence are this long, in bytes.
 const LENGTHS: std::ops::RangeInclusive<usize> = 16..=400;
+/// Lines of a passage.
+const LINES: usize = 3;
+/// Bytes of one.
+const PASSAGE: usize = 600;
+/// A blank line ends a passage of so many lines.
+const PARAGRAPH: usize = 2;
 /// Bytes of lines that are kept; the least telling half goes when there are more.
 const MOST_BYTES: usize = 8 << 20;
 /// Things that are known apart; a conversation that names more has its later ones counted only where they are known.
@@ -24,14 +32,18 @@ struct Thing {
     late: f64,
 }
 
-/// A line that may become evidence.
+/// A passage that may become evidence.
 #[derive(Debug)]
 pub(super) struct Line {
-    /// Its place among the lines.
+    /// Its place among them.
     pub(super) order: usize,
     /// Which message it is in.
     pub(super) position: usize,
     pub(super) text: Box<str>,
+    /// The file, the command or the tool that it is from.
+    source: Option<Rc<str>>,
+    /// The numbers of its first and last line, where the tool prints them.
+    numbers: Option<(u64, u64)>,
     /// What it names, each once.
     things: Box<[u32]>,
     /// Words that name nothing: what distinguishes a sentence from a list of names.
@@ -51,31 +63,88 @@ pub(super) struct CoverLines {
 }
 
 impl CoverLines {
-    /// Adds a line of the message at `position`, said with this much emphasis.
+    /// Adds a line that somebody said in the message at `position`, with this much emphasis.
     pub(super) fn add(&mut self, position: usize, text: &str, emphasis: f64) {
-        let mut things: Vec<u32> = Vec::new();
-        entities::each(text, &mut |number, weight| {
+        let mut passage = Passage::default();
+        self.take(&mut passage, position, text, emphasis, |_| false);
+        self.end(passage, position, None);
+    }
+
+    /// Adds the passages of a text: a file, an output, an argument.
+    pub(super) fn add_text(
+        &mut self,
+        position: usize,
+        text: &str,
+        source: Option<&Rc<str>>,
+        emphasis: impl Fn(&str) -> f64,
+    ) {
+        let mut passage = Passage::default();
+        for line in text.lines() {
+            let is_full = passage.lines.len() >= LINES
+                || passage.bytes + line.len() > PASSAGE
+                || (line.trim().is_empty() && passage.lines.len() >= PARAGRAPH);
+            if is_full && !passage.lines.is_empty() {
+                self.end(std::mem::take(&mut passage), position, source);
+            }
+            self.take(&mut passage, position, line, emphasis(line), noise::is_noise);
+        }
+        self.end(passage, position, source);
+    }
+
+    /// Counts what a line names, and puts it into the passage where it says something that was not said before.
+    fn take<'t>(
+        &mut self,
+        passage: &mut Passage<'t>,
+        position: usize,
+        line: &'t str,
+        emphasis: f64,
+        is_noise: fn(&str) -> bool,
+    ) {
+        let mut things = Vec::new();
+        entities::each(line, &mut |number, weight| {
             things.extend(self.emphasise(number, weight, position, emphasis));
         });
-        let text = super::layer::unnumbered(text);
-        if things.is_empty() || !LENGTHS.contains(&text.len()) {
+        let text = super::layer::unnumbered(line);
+        if text.len() > *LENGTHS.end() || is_noise(text) || !self.texts.insert(entities::number(text)) {
             return;
         }
-        if !self.texts.insert(entities::number(text)) {
+        let (number, text) =
+            numbered(line).map_or((None, line.trim_end()), |(number, text)| (Some(number), text));
+        passage.numbers = match (passage.numbers, number) {
+            (Some((first, _)), Some(number)) => Some((first, number)),
+            (None, Some(number)) if passage.lines.is_empty() => Some((number, number)),
+            _ => None,
+        };
+        passage.bytes += line.len();
+        passage.lines.push(text);
+        passage.things.append(&mut things);
+    }
+
+    fn end(&mut self, passage: Passage<'_>, position: usize, source: Option<&Rc<str>>) {
+        let Passage { lines, mut things, numbers, .. } = passage;
+        let text = match source {
+            Some(_) => together(&lines),
+            None => lines.first().map(|line| super::layer::unnumbered(line).to_string()).unwrap_or_default(),
+        };
+        if things.is_empty() || text.len() < *LENGTHS.start() {
             return;
         }
         things.sort_unstable();
         things.dedup();
-        let words = words(text).saturating_sub(things.len());
-        self.bytes += text.len() + 64 + 4 * things.len();
+        let words = words(&text).saturating_sub(things.len());
         self.added += 1;
-        self.lines.push(Line {
+        let text = text.into();
+        let line = Line {
             order: self.added,
             position,
-            text: text.into(),
+            text,
+            source: source.cloned(),
+            numbers,
             things: things.into(),
             words,
-        });
+        };
+        self.bytes += line.bytes();
+        self.lines.push(line);
         if self.bytes > MOST_BYTES {
             self.halve(position + 1);
         }
@@ -128,8 +197,9 @@ impl CoverLines {
         values.sort_unstable();
         let least = values.get(values.len() / 2).copied().unwrap_or(0);
         self.lines.retain(|line| line.value(&weights, line.text.len() / 4) > least);
-        self.texts = self.lines.iter().map(|line| entities::number(&line.text)).collect();
-        self.bytes = self.lines.iter().map(|line| line.text.len() + 64 + 4 * line.things.len()).sum();
+        let texts = self.lines.iter().flat_map(|line| line.text.lines());
+        self.texts = texts.map(|line| entities::number(super::layer::unnumbered(line))).collect();
+        self.bytes = self.lines.iter().map(Line::bytes).sum();
     }
 
     /// The lines that say most, the most telling first, in `room` tokens beside `layer`, outside of
@@ -150,7 +220,7 @@ impl CoverLines {
                 take(*id, &mut weights);
             }
         });
-        let tokens: Vec<usize> = self.lines.iter().map(|line| estimator.text(&line.text) + 2).collect();
+        let tokens: Vec<usize> = self.lines.iter().map(|line| line.tokens(estimator, false)).collect();
         let value = |at: usize, weights: &[f64]| match (self.lines.get(at), tokens.get(at)) {
             (Some(line), Some(tokens)) => line.value(weights, *tokens),
             _ => 0,
@@ -163,12 +233,13 @@ impl CoverLines {
             .filter(|(_, line)| !apart.contains(&line.position))
             .map(|(at, _)| (value(at, &weights), Reverse(at)))
             .collect();
-        let mut chosen = Vec::new();
+        let (mut chosen, mut told) = (Vec::new(), HashSet::new());
         while let Some((claimed, Reverse(at))) = queue.pop() {
             if claimed == 0 || room == 0 {
                 break;
             }
-            let cost = tokens.get(at).copied().unwrap_or(0);
+            let is_told = |line: &Line| told.contains(&(line.position, line.source()));
+            let cost = self.lines.get(at).map_or(0, |line| line.tokens(estimator, is_told(line)));
             if cost > room {
                 continue;
             }
@@ -178,6 +249,7 @@ impl CoverLines {
                 continue;
             }
             room -= cost;
+            told.extend(self.lines.get(at).map(|line| (line.position, line.source())));
             chosen.push(at);
             for id in self.lines.get(at).into_iter().flat_map(|line| line.things.iter()) {
                 take(*id, &mut weights);
@@ -187,7 +259,52 @@ impl CoverLines {
     }
 }
 
+/// A passage that is being read.
+#[derive(Default)]
+struct Passage<'t> {
+    lines: Vec<&'t str>,
+    things: Vec<u32>,
+    numbers: Option<(u64, u64)>,
+    bytes: usize,
+}
+
+/// A line with the number that a tool prints before it: `  42→text`, `42<tab>text`.
+fn numbered(line: &str) -> Option<(u64, &str)> {
+    let line = line.trim_start();
+    let digits = line.bytes().take_while(u8::is_ascii_digit).count();
+    let text = line.get(digits..)?.strip_prefix(['→', '\t'])?;
+    Some((line.get(..digits)?.parse().ok()?, text.trim_end()))
+}
+
+/// Lines without the blanks that all of them begin with.
+fn together(lines: &[&str]) -> String {
+    let indent = |line: &&str| line.len() - line.trim_start().len();
+    let common = lines.iter().filter(|line| !line.trim().is_empty()).map(indent).min().unwrap_or(0);
+    let lines = lines.iter().map(|line| line.get(common..).unwrap_or("")).filter(|line| !line.is_empty());
+    lines.collect::<Vec<_>>().join("\n")
+}
+
 impl Line {
+    /// Where it is from: a file, a command, a tool; nothing for what somebody said.
+    pub(super) fn source(&self) -> Option<&str> {
+        self.source.as_deref().filter(|source| !source.is_empty())
+    }
+
+    /// Its lines there: `120-126`; empty where the tool prints no numbers.
+    pub(super) fn numbers(&self) -> String {
+        self.numbers.map_or_else(String::new, |(first, last)| format!("{first}-{last}"))
+    }
+
+    /// Tokens of the passage, with where it is from where that is not there yet.
+    fn tokens(&self, estimator: Estimator, told: bool) -> usize {
+        let source = if told { 0 } else { self.source().map_or(0, |source| estimator.text(source)) };
+        estimator.text(&self.text) + source + if self.source.is_some() { 8 } else { 2 }
+    }
+
+    fn bytes(&self) -> usize {
+        self.text.len() + 96 + 4 * self.things.len()
+    }
+
     /// What it says that is worth something yet, for its length; a whole number, so that it orders totally.
     fn value(&self, weights: &[f64], tokens: usize) -> u64 {
         let weight: f64 = self.things.iter().filter_map(|id| weights.get(*id as usize)).sum();

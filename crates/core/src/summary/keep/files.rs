@@ -8,6 +8,9 @@ use std::collections::HashMap;
 /// Files that are known apart; the ones that were touched longest ago go first.
 const MOST: usize = 4_096;
 
+/// A folder with a shorter name is repeated before each file.
+const ROOT: usize = 12;
+
 /// What was done to a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Did {
@@ -38,7 +41,7 @@ pub(super) struct Action {
 }
 
 /// A file of the ledger.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 struct FileEntry {
     did: Did,
     lines: Option<(u64, u64)>,
@@ -50,7 +53,7 @@ struct FileEntry {
 pub(super) type FileLine = (String, String);
 
 /// What became of the files of a conversation.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Clone)]
 pub(super) struct Files {
     entries: HashMap<String, FileEntry>,
     touched: u64,
@@ -88,6 +91,21 @@ impl Files {
         }
     }
 
+    /// The folder that nearly all files are below, with its slash; empty where there is none, or where it is short.
+    pub(super) fn root(&self) -> &str {
+        let absolute: Vec<&str> =
+            self.entries.keys().map(String::as_str).filter(|path| path.starts_with('/')).collect();
+        let newest =
+            self.entries.iter().filter(|(path, _)| path.starts_with('/')).max_by_key(|(_, entry)| entry.at);
+        let Some((newest, _)) = newest else { return "" };
+        let ends = newest.rmatch_indices('/').map(|(at, _)| newest.get(..=at).unwrap_or(""));
+        let holds = |folder: &&str| {
+            let below = absolute.iter().filter(|path| path.starts_with(folder)).count();
+            below > 1 && 4 * below >= 3 * absolute.len()
+        };
+        ends.filter(|folder| folder.len() >= ROOT).find(holds).unwrap_or("")
+    }
+
     /// One line for each file, with its path: those that were changed, then those that were only read, each newest first.
     pub(super) fn lines(&self) -> (Vec<FileLine>, Vec<FileLine>) {
         let newest_first = |(_, entry): &(&String, &FileEntry)| u64::MAX - entry.at;
@@ -105,6 +123,16 @@ impl Files {
             entries.into_iter().partition(|(_, entry)| entry.did == Did::Read);
         (changed.into_iter().map(line).collect(), read.into_iter().map(line).collect())
     }
+}
+
+/// The line of a folder that the files below it are listed under.
+pub(super) fn folder_line(folder: &str) -> String {
+    format!("in {folder}:")
+}
+
+/// The folder of a line that [`folder_line`] wrote.
+pub(super) fn folder(line: &str) -> Option<&str> {
+    line.strip_prefix("in ")?.strip_suffix("/:").and_then(|folder| line.get(3..3 + folder.len() + 1))
 }
 
 /// Arguments that name the file of a call. Folders are not files.

@@ -9,14 +9,22 @@ pub(super) const SAID: usize = 2;
 pub(super) const TASKS: usize = 3;
 pub(super) const ERRORS: usize = 4;
 pub(super) const FILES: usize = 5;
-pub(super) const DETAILS: usize = 6;
-pub(super) const LATEST: usize = 7;
+pub(super) const HAPPENED: usize = 6;
+pub(super) const DETAILS: usize = 7;
 
 /// The headings of a language.
 pub(super) type Headings = [&'static str; 8];
 
-const ENGLISH: Headings =
-    ["Goal", "Constraints", "What the user said", "Open tasks", "Open errors", "Files", "Details", "Latest"];
+const ENGLISH: Headings = [
+    "Goal",
+    "Constraints",
+    "What the user said",
+    "Open tasks",
+    "Open errors",
+    "Files",
+    "What happened",
+    "Details",
+];
 
 /// Headings of languages that are known by small words, which English does not have.
 const LATIN: [(&[&str], Headings); 5] = [
@@ -29,8 +37,8 @@ const LATIN: [(&[&str], Headings); 5] = [
             "Offene Aufgaben",
             "Offene Fehler",
             "Dateien",
+            "Was geschah",
             "Einzelheiten",
-            "Zuletzt",
         ],
     ),
     (
@@ -42,8 +50,8 @@ const LATIN: [(&[&str], Headings); 5] = [
             "Tâches ouvertes",
             "Erreurs ouvertes",
             "Fichiers",
+            "Ce qui s'est passé",
             "Détails",
-            "En dernier",
         ],
     ),
     (
@@ -55,8 +63,8 @@ const LATIN: [(&[&str], Headings); 5] = [
             "Tareas abiertas",
             "Errores abiertos",
             "Archivos",
+            "Lo que pasó",
             "Detalles",
-            "Lo último",
         ],
     ),
     (
@@ -68,8 +76,8 @@ const LATIN: [(&[&str], Headings); 5] = [
             "Tarefas abertas",
             "Erros abertos",
             "Arquivos",
+            "O que aconteceu",
             "Detalhes",
-            "Por último",
         ],
     ),
     (
@@ -81,8 +89,8 @@ const LATIN: [(&[&str], Headings); 5] = [
             "Attività aperte",
             "Errori aperti",
             "File",
+            "Che cosa è successo",
             "Dettagli",
-            "Da ultimo",
         ],
     ),
 ];
@@ -95,14 +103,14 @@ const RUSSIAN: Headings = [
     "Открытые задачи",
     "Открытые ошибки",
     "Файлы",
+    "Что произошло",
     "Подробности",
-    "Последнее",
 ];
-const CHINESE: Headings = ["目标", "约束", "用户所说", "待办", "未解决的错误", "文件", "细节", "最近"];
+const CHINESE: Headings = ["目标", "约束", "用户所说", "待办", "未解决的错误", "文件", "经过", "细节"];
 const JAPANESE: Headings =
-    ["目的", "制約", "ユーザーの発言", "未完了のタスク", "未解決のエラー", "ファイル", "詳細", "直近"];
+    ["目的", "制約", "ユーザーの発言", "未完了のタスク", "未解決のエラー", "ファイル", "経過", "詳細"];
 const KOREAN: Headings =
-    ["목표", "제약", "사용자 발언", "남은 작업", "미해결 오류", "파일", "세부 사항", "최근"];
+    ["목표", "제약", "사용자 발언", "남은 작업", "미해결 오류", "파일", "진행 상황", "세부 사항"];
 
 /// Which language is spoken, as counted so far.
 #[derive(Debug, Default)]

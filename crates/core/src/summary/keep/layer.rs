@@ -4,13 +4,19 @@ use super::super::extractive::{quote, without_number};
 use super::super::render::{MARKER_TOKENS, clip};
 use super::super::text::unlisted;
 use super::collect::{KeepLayerBuilder, MustKeep, SaidText};
-use super::headings::{CONSTRAINTS, DETAILS, ERRORS, FILES, GOAL, Headings, LATEST, SAID, TASKS};
+use super::headings::{CONSTRAINTS, DETAILS, ERRORS, FILES, GOAL, Headings, SAID, TASKS};
+use super::standing::Standing;
+use super::{files, turns};
 use crate::checkpoint::Preservation;
 use crate::order;
 use crate::tokens::Estimator;
+use std::fmt;
+
+/// Files below the folder of most come behind all others.
+const IN_FOLDER: usize = 1 << 20;
 
 /// A bullet of less than this many tokens says too little to be cut to it.
-const LEAST: usize = MARKER_TOKENS + 8;
+pub(super) const LEAST: usize = MARKER_TOKENS + 8;
 
 /// What parts of a layer are for, in percent of its tokens.
 #[derive(Debug, Clone, Copy)]
@@ -21,17 +27,17 @@ pub struct Shares {
     pub open: usize,
     /// What else the user said.
     pub said: usize,
-    /// The end of the conversation.
-    pub latest: usize,
+    /// What happened, turn by turn.
+    pub happened: usize,
     /// Files that were only read. Those that were changed have no limit.
     pub read: usize,
 }
 
 impl Shares {
     /// A layer that replaces a conversation alone.
-    pub const ALONE: Shares = Shares { goal: 10, open: 50, said: 10, latest: 40, read: 10 };
-    /// A layer beside a summary, and the messages that follow it verbatim.
-    pub const BESIDE: Shares = Shares { said: 15, latest: 10, ..Shares::ALONE };
+    pub const ALONE: Shares = Shares { goal: 10, open: 50, said: 10, happened: 45, read: 10 };
+    /// A layer beside a summary, which tells what happened.
+    pub const BESIDE: Shares = Shares { said: 15, happened: 0, ..Shares::ALONE };
 
     /// With more room for what must be preserved (`S5.10`). Decisions are in the summary itself, and always in it.
     pub fn preserving(self, what: Preservation) -> Shares {
@@ -62,6 +68,27 @@ pub struct Beside<'a> {
     pub quoted: &'a [usize],
     /// Messages of the user whose constraints hold no more.
     pub rejected: &'a [usize],
+    /// How things stand at the end of the conversation, where that is behind what the layer is of.
+    pub(crate) state: Option<&'a Standing>,
+    /// What messages are called where they can be read again.
+    pub(crate) labels: Labels<'a>,
+}
+
+/// What the messages of a conversation are called, by the numbers that they were added with; nothing where they cannot be
+/// read again.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Labels<'a>(pub(crate) Option<&'a dyn Fn(usize) -> String>);
+
+impl Labels<'_> {
+    pub(super) fn of(self, position: usize) -> Option<String> {
+        self.0.filter(|_| position != usize::MAX).map(|label| label(position))
+    }
+}
+
+impl fmt::Debug for Labels<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Labels").field(&self.0.is_some()).finish()
+    }
 }
 
 impl KeepLayerBuilder {
@@ -79,7 +106,9 @@ impl KeepLayerBuilder {
         estimator: Estimator,
     ) -> KeepLayer {
         let headings = self.spoken.headings();
-        let mut layer = Sections { items: Vec::new(), opened: 0, left: budget, headings, estimator };
+        let state = beside.state.unwrap_or(&self.state);
+        let mut layer =
+            Sections { items: Vec::new(), opened: 0, left: budget, headings, estimator, root: String::new() };
         let part = |percent: usize| budget / 100 * percent + budget % 100 * percent / 100;
         // What is beside the layer is not repeated in it.
         let (mut told, mut apart) = (beside.summary.to_string(), Vec::new());
@@ -89,10 +118,10 @@ impl KeepLayerBuilder {
             apart.push(said.at);
         }
         let is_said = |text: &str| beside.summary.contains(text);
-        if let Some(goal) = self.said.first().filter(|said| !beside.quoted.contains(&said.position)) {
+        if let Some(goal) = self.goal().filter(|said| !beside.quoted.contains(&said.position)) {
             layer.say(GOAL, 0, goal, part(shares.goal).max(60));
         }
-        let musts = self.musts();
+        let musts = self.musts_in(state);
         let mut room = part(shares.open);
         for (order, must) in musts.iter().enumerate() {
             let (section, text) = match must {
@@ -111,44 +140,39 @@ impl KeepLayerBuilder {
                 room -= layer.add(section, order, text, room).min(room);
             }
         }
-        let (changed, read) = self.files.lines();
+        let (changed, read) = state.files.lines();
+        layer.root = state.files.root().to_string();
         let changed = changed.into_iter().filter(|(path, _)| !is_said(path));
         for (order, (_, line)) in changed.enumerate() {
-            layer.add(FILES, order, &line, usize::MAX);
+            layer.file(order, &line, usize::MAX);
         }
+        let room = part(shares.happened).min(layer.left);
+        turns::add(&mut layer, self, &beside, room);
         let mut room = part(shares.said);
         for (order, said) in self.said.iter().enumerate().skip(1).rev() {
-            if !beside.quoted.contains(&said.position) {
+            if !beside.quoted.contains(&said.position) && !layer.holds(&quote(said.text.trim())) {
                 room -= layer.say(SAID, order, said, room.min(part(5).max(60))).min(room);
             }
         }
-        let mut room = part(shares.latest);
-        for (order, (at, text)) in self.latest.iter().enumerate().rev() {
-            if apart.contains(at) || layer.holds(&quote(text.trim_start_matches("> "))) {
-                continue;
-            }
-            let cap = room.min(part(shares.latest) / 2);
-            let spent = layer.add(LATEST, order, text, cap);
-            room -= spent.min(room);
-            if room < LEAST {
-                break;
-            }
-        }
-        let files = layer.items.len();
+        let last = layer.items.len();
         let mut room = part(shares.read);
         for (order, (_, line)) in read.iter().enumerate() {
-            room -= layer.add(FILES, files + order, line, room).min(room);
+            room -= layer.file(last + order, line, room).min(room);
         }
         told.push('\n');
         told.push_str(&layer.text());
         let left = layer.left.saturating_sub(layer.heading(DETAILS));
         for line in self.lines.best((&told, &apart), left, self.count, estimator) {
             layer.opened |= 1 << DETAILS;
-            let text = quote(&line.text).into_owned();
+            let text = quote(&layer.short(&line.text)).into_owned();
+            let source = line.source().map(|source| quote(&layer.short(source)).into_owned());
+            let (order, lines) = (line.order, line.numbers());
             layer.items.push(LayerItem {
                 section: DETAILS,
-                order: line.order,
-                message: Some(line.position),
+                order,
+                depth: 0,
+                source,
+                lines,
                 quotes: None,
                 text,
             });
@@ -158,21 +182,28 @@ impl KeepLayerBuilder {
 }
 
 /// The bullets chosen so far, most important first.
-struct Sections {
+pub(super) struct Sections {
     items: Vec<LayerItem>,
     /// Bit set of the sections that have a heading already.
     opened: u32,
     left: usize,
     headings: &'static Headings,
-    estimator: Estimator,
+    pub(super) estimator: Estimator,
+    /// The folder that files are listed below.
+    root: String,
 }
 
+#[derive(Default)]
 struct LayerItem {
     section: usize,
     /// Its position in its section.
     order: usize,
-    /// Lines of one message share a bullet.
-    message: Option<usize>,
+    /// Bullets that it is below.
+    depth: usize,
+    /// Where it is from. Passages of one source that follow each other share a bullet.
+    source: Option<String>,
+    /// Its lines there.
+    lines: String,
     /// The message of the user that it is all of.
     quotes: Option<usize>,
     text: String,
@@ -210,7 +241,47 @@ impl Sections {
         let spent = fixed + self.estimator.text(&text);
         self.left -= spent.min(self.left);
         self.opened |= 1 << section;
-        self.items.push(LayerItem { section, order, message: None, quotes: None, text });
+        self.items.push(LayerItem { section, order, text, ..LayerItem::default() });
+        spent
+    }
+
+    /// Adds the line of a file, below its folder where most files are in that.
+    fn file(&mut self, order: usize, line: &str, cap: usize) -> usize {
+        let root = std::mem::take(&mut self.root);
+        let mut spent = 0;
+        if let Some(below) = line.strip_prefix(root.as_str()).filter(|_| !root.is_empty()) {
+            // What is elsewhere comes first, and then the folder.
+            let order = IN_FOLDER + order;
+            let folder = files::folder_line(&root);
+            let is_there = self.items.iter().any(|item| item.section == FILES && item.text == folder);
+            let (of_folder, of_line) = (self.estimator.text(&folder) + 2, self.estimator.text(below) + 4);
+            if of_line + if is_there { 0 } else { of_folder } <= cap.min(self.left) {
+                if !is_there {
+                    spent += self.put(FILES, IN_FOLDER, 0, &folder);
+                }
+                spent += self.put(FILES, order + 1, 1, &quote(below));
+            }
+        } else {
+            spent = self.add(FILES, order, line, cap);
+        }
+        self.root = root;
+        spent
+    }
+
+    /// A text without the folder that the files are listed below.
+    pub(super) fn short(&self, text: &str) -> String {
+        match self.root.as_str() {
+            "" => text.to_string(),
+            root => text.replace(root, ""),
+        }
+    }
+
+    /// Adds a bullet as it is, below `depth` others; what it costs.
+    pub(super) fn put(&mut self, section: usize, order: usize, depth: usize, text: &str) -> usize {
+        let spent = self.heading(section) + self.estimator.text(text) + 2 + 2 * depth;
+        self.left -= spent.min(self.left);
+        self.opened |= 1 << section;
+        self.items.push(LayerItem { section, order, depth, text: text.to_string(), ..LayerItem::default() });
         spent
     }
 
@@ -241,10 +312,8 @@ impl Sections {
             out.push('\n');
             let mut before = None;
             for item in order::by_key(items, |item| item.order as u64) {
-                out.push_str(if item.message.is_some() && item.message == before { "  " } else { "- " });
-                out.push_str(&item.text);
-                out.push('\n');
-                before = item.message;
+                item.write(&mut out, before);
+                before = item.source.as_deref();
             }
         }
         out.truncate(out.trim_end().len());
@@ -264,6 +333,27 @@ impl Sections {
             let keep = self.items.len() * budget / size.max(1);
             self.items.truncate(keep.min(self.items.len() - 1));
         }
+    }
+}
+
+impl LayerItem {
+    /// Writes the bullet behind one from the source `before`.
+    fn write(&self, out: &mut String, before: Option<&str>) {
+        let indent = "  ".repeat(self.depth);
+        match self.source.as_deref() {
+            Some(source) if before == Some(source) && self.lines.is_empty() => out.push_str("  […]\n  "),
+            Some(source) if before == Some(source) => out.push_str(&format!("  {}:\n  ", self.lines)),
+            Some(source) => {
+                let colon = if self.lines.is_empty() { "" } else { ":" };
+                out.push_str(&format!("- {source}{colon}{}:\n  ", self.lines));
+            }
+            None => out.push_str(&format!("{indent}- ")),
+        }
+        match self.depth {
+            0 => out.push_str(&self.text),
+            _ => out.push_str(&self.text.replace('\n', &format!("\n{indent}"))),
+        }
+        out.push('\n');
     }
 }
 

@@ -3,9 +3,11 @@
 //!
 //! * what the user said and laid down, verbatim within a budget;
 //! * a ledger of files: created, modified, deleted or read, with the lines that were last looked at ([`files`]);
-//! * errors that nothing has succeeded after, and tasks that are open ([`open`]);
-//! * the end of the conversation, and the lines that say most for their length ([`cover`]): those that name the most
-//!   things ([`entities`]) that are not in the layer yet.
+//! * errors that nothing has succeeded after, and tasks that are open ([`open`]), as the newest message leaves them
+//!   ([`standing`]);
+//! * what happened, turn by turn ([`happened`], [`turns`]);
+//! * the passages that say most for their length ([`cover`]): those that name the most things ([`entities`]) that are not
+//!   in the layer yet.
 //!
 //! Messages are added one by one, so that a log of any length can be read page by page; what is kept of them is bounded.
 
@@ -16,18 +18,26 @@ mod entities;
 pub(crate) mod files;
 #[rustfmt::skip]
 mod generic;
+mod happened;
 mod headings;
 mod layer;
+mod noise;
 mod open;
+#[cfg(test)]
+mod page_tests;
 mod shell;
+mod standing;
 #[cfg(test)]
 mod tests;
+mod turns;
 
 pub use collect::{KeepLayerBuilder, MustKeep};
 pub(crate) use collected::Collected;
 pub(super) use entities::last_two;
 pub(super) use headings::laid_down;
+pub(crate) use layer::Labels;
 pub use layer::{Beside, KeepLayer, Shares};
+pub(crate) use standing::{Standing, called};
 
 use crate::message::Message;
 use crate::tokens::Estimator;

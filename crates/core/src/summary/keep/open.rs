@@ -10,6 +10,9 @@ const MOST: usize = 32;
 /// Bytes of one.
 const LINE: usize = 240;
 
+/// After so many further requests of the user nobody mends what failed before them.
+const MOVED_ON: usize = 3;
+
 /// How the target of a call begins that reads a file, and of one that changes it.
 const READ: &str = "read ";
 const CHANGE: &str = "change ";
@@ -25,16 +28,18 @@ const NO_FAILURE: [&str; 6] = [
 ];
 
 /// An error that a tool reported.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) struct ToolFailure {
     /// What failed: a call of the same target that succeeds closes it.
     target: String,
     /// The line that says it.
     pub(super) line: String,
+    /// Requests of the user before it.
+    asked: usize,
 }
 
 /// A task that was written down.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 struct Task {
     text: String,
     open: bool,
@@ -43,16 +48,26 @@ struct Task {
 }
 
 /// What is open so far.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Clone)]
 pub(super) struct Open {
     failures: Vec<ToolFailure>,
     tasks: Vec<Task>,
+    /// Requests of the user.
+    asked: usize,
 }
 
 impl Open {
-    /// Notes what a call answered. `is_error` is what the tool says; a command's output may say it too.
-    pub(super) fn result(&mut self, target: &str, is_error: bool, text: &str) {
-        let ran = target.starts_with("$ ");
+    /// The user asked for something. Who asks for other things twice has moved on from what failed before.
+    pub(super) fn request(&mut self) {
+        self.asked += 1;
+        self.failures.retain(|failure| failure.asked + MOVED_ON > self.asked);
+    }
+
+    /// Notes what a call answered; the line that says so when it failed. `is_error` is what the tool says; a command's
+    /// output may say it too.
+    pub(super) fn result(&mut self, target: &str, is_error: bool, text: &str) -> Option<String> {
+        // What a command shows of files may tell of any failure.
+        let ran = target.strip_prefix("$ ").is_some_and(|command| !shows(command));
         let failed = is_error || (ran && fails(text));
         // What could be changed can be read.
         let path = target.strip_prefix(CHANGE).filter(|_| !failed);
@@ -60,16 +75,14 @@ impl Open {
         self.failures.retain(|failure| !is_closed(&failure.target));
         let start = head(text, LINE);
         if !failed || NO_FAILURE.iter().any(|phrase| start.contains(phrase)) {
-            return;
+            return None;
         }
-        let told = text.lines().find(|line| is_error_line(line));
-        let first = || text.lines().map(str::trim).find(|line| line.len() > 3);
-        let Some(line) = told.or_else(first) else { return };
-        self.failures
-            .push(ToolFailure { target: target.to_string(), line: head(unlisted(line), LINE).to_string() });
+        let line = head(unlisted(reason(text)?), LINE).to_string();
+        self.failures.push(ToolFailure { target: target.to_string(), line: line.clone(), asked: self.asked });
         if self.failures.len() > MOST {
             self.failures.remove(0);
         }
+        Some(line)
     }
 
     /// Notes the list of tasks that a call writes, when it does.
@@ -129,14 +142,17 @@ fn task(item: &Value) -> Option<Task> {
     Some(Task { text: head(said.trim(), LINE).to_string(), open: !done, listed: true })
 }
 
+/// The program of a command and what it must do: `cd folder && cargo test -p x 2>&1 | tail`.
+pub(super) fn program(command: &str) -> &str {
+    command.split("&&").map(str::trim).find(|part| !part.starts_with("cd ")).unwrap_or("")
+}
+
 /// What a call is about: its command, its file, or all of its arguments.
 pub(super) fn target(tool: &str, arguments: &Value, raw: &str) -> String {
     if let Some(command) =
         files::command(arguments).filter(|command| command.contains(' ') || arguments.get("path").is_none())
     {
-        // `cd folder && cargo test -p x 2>&1 | tail`: the program and what it must do.
-        let told = command.split("&&").map(str::trim).find(|part| !part.starts_with("cd ")).unwrap_or("");
-        let words: Vec<&str> = told.split_whitespace().take(2).collect();
+        let words: Vec<&str> = words(program(&command)).take(2).collect();
         return format!("$ {}", words.join(" "));
     }
     match files::actions(tool, arguments).first() {
@@ -144,6 +160,41 @@ pub(super) fn target(tool: &str, arguments: &Value, raw: &str) -> String {
         Some(action) => format!("{CHANGE}{}", action.path),
         None => format!("{tool} {}", head(raw, LINE)),
     }
+}
+
+/// The line of a failed call's answer that says most: an error, a test that failed, else the first one, and its exit code
+/// only where it says nothing else.
+fn reason(text: &str) -> Option<&str> {
+    let lines = || {
+        text.lines().map(|line| {
+            line.trim().trim_start_matches("<tool_use_error>").trim_end_matches("</tool_use_error>")
+        })
+    };
+    let is_code = |line: &&str| line.to_lowercase().starts_with("exit code");
+    let first = || lines().filter(|line| line.len() > 3).find(|line| !is_code(line));
+    let told = lines().find(|line| is_error_line(line)).or_else(|| lines().find(|line| is_red(line)));
+    told.or_else(first).or_else(|| lines().find(is_code))
+}
+
+/// A command that only shows what is there.
+pub(super) fn shows(command: &str) -> bool {
+    const SHOW: [&str; 11] = ["cat", "grep", "rg", "head", "tail", "sed", "ls", "find", "less", "awk", "jq"];
+    const OF_GIT: [&str; 5] = ["log", "show", "diff", "grep", "blame"];
+    let mut words = words(command);
+    match words.next() {
+        Some("git") => words.next().is_some_and(|what| OF_GIT.contains(&what)),
+        program => program.is_some_and(|program| SHOW.contains(&program)),
+    }
+}
+
+/// The words of a command; of `git -C folder log` the folder is left out.
+fn words(command: &str) -> impl Iterator<Item = &str> {
+    let is_elsewhere = command.starts_with("git -C ");
+    command
+        .split_whitespace()
+        .enumerate()
+        .filter(move |(nth, _)| !is_elsewhere || !(1..=2).contains(nth))
+        .map(|(_, word)| word)
 }
 
 /// The output of a command says that it failed.
@@ -154,7 +205,17 @@ fn fails(text: &str) -> bool {
         .find_map(|mark| start.split_once(mark))
         .and_then(|(_, after)| after.split(|c: char| !c.is_ascii_digit()).next()?.parse::<u32>().ok());
     match code {
-        Some(code) => code != 0,
-        None => text.lines().take(200).any(is_error_line),
+        Some(0) => text.lines().any(is_red),
+        Some(_) => true,
+        None => text.lines().take(200).any(is_error_line) || text.lines().any(is_red),
     }
+}
+
+/// A line in which a run of tests says that it failed; behind a pipe the command itself exits with 0.
+fn is_red(line: &str) -> bool {
+    let line = line.trim_start();
+    line.strip_prefix("--- FAIL")
+        .or_else(|| line.strip_prefix("FAIL"))
+        .is_some_and(|rest| rest.is_empty() || rest.starts_with([' ', '\t', ':', 'E']))
+        || line.starts_with("test result: FAILED")
 }

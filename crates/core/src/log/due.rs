@@ -1,0 +1,47 @@
+//! When a session acts, and what may leave its prompt before (`W1`, `W2`).
+
+use super::state::State;
+use crate::policy::When;
+
+/// Attempts that failed make the next one wait twice as long each, but for no more of them than this.
+const MOST_DOUBLINGS: u32 = 4;
+
+impl State {
+    /// True where the law of preset `balanced` holds.
+    pub(crate) fn has_law(&self) -> bool {
+        self.settings.preset.when == When::Window
+    }
+
+    /// True while the next attempt at a summary waits: longer after each that failed (`W22`).
+    pub(crate) fn rests(&self) -> bool {
+        let doublings = if self.has_law() { self.failures.min(MOST_DOUBLINGS) } else { 0 };
+        let steps = self.settings.numbers.compact_cooldown_steps << doublings;
+        self.row.attempted_at.is_some_and(|at| self.row.steps.saturating_sub(at) < steps)
+    }
+
+    /// Tokens of a prompt at which the session acts.
+    pub(crate) fn threshold(&self) -> usize {
+        self.settings.threshold.of(self.fixed_tokens)
+    }
+
+    /// True when the session acts.
+    pub(crate) fn is_due(&self) -> bool {
+        self.pays || self.settings.threshold.is_reached(self.tokens(), self.fixed_tokens)
+    }
+
+    /// True when the model can read what left the prompt.
+    pub(crate) fn model_recalls(&self) -> bool {
+        self.settings.recall.unwrap_or(self.recalls) && self.references.recalls
+    }
+
+    /// True when results may leave the prompt: the model can have them back, or half of the tokens are there at which the
+    /// session acts (`W1`). Presets without that law do as their documents say.
+    pub(crate) fn may_reduce(&self) -> bool {
+        !self.has_law() || self.model_recalls() || self.tokens() >= self.threshold() / 2
+    }
+
+    /// True when it acts because that pays, and not because of its size.
+    pub(crate) fn is_due_by_price(&self) -> bool {
+        self.pays && !self.settings.threshold.is_reached(self.tokens(), self.fixed_tokens)
+    }
+}

@@ -1,0 +1,209 @@
+//! What happened, in order: what was said, run and changed, and what came of it, under the request that it was done for.
+
+use super::super::render::without_base64;
+use super::super::text::{head, tail};
+use super::files::{self, Action, Did};
+use super::{noise, open};
+use crate::message::ToolCall;
+use serde_json::Value;
+use std::collections::{HashSet, VecDeque};
+
+/// TurnEvents that are kept; the newest.
+const MOST: usize = 4_096;
+/// So many of the newest are kept nearly whole,
+const NEWEST: usize = 128;
+/// in this many bytes,
+const WHOLE: usize = 12 << 10;
+/// and what came before them in so many.
+const SHORT: usize = 700;
+/// Bytes of what came of a call.
+const OUTCOME: usize = 320;
+/// A text of fewer bytes that ends with a colon announces what comes.
+const ANNOUNCES: usize = 160;
+
+/// Parts of the names of tools that keep lists of tasks: what is open has a section of its own.
+const LISTS: [&str; 5] = ["todo", "taskcreate", "taskupdate", "task_update", "update_plan"];
+
+/// What an event is, the more telling first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum What {
+    /// The agent spoke.
+    Said,
+    /// A file was changed.
+    Changed,
+    /// Something failed.
+    Failed,
+    /// Something was run or looked up.
+    Ran,
+}
+
+/// Something that happened.
+#[derive(Debug, Clone)]
+pub(super) struct TurnEvent {
+    /// Messages before it.
+    pub(super) at: usize,
+    /// The number that the message was added with.
+    pub(super) position: usize,
+    pub(super) what: What,
+    pub(super) text: String,
+    /// What came of it.
+    pub(super) outcome: String,
+}
+
+impl TurnEvent {
+    /// The event as it is told: `$ make test → 3 failed`.
+    pub(super) fn told(&self) -> String {
+        match self.outcome.is_empty() {
+            true => self.text.clone(),
+            false => format!("{} → {}", self.text, self.outcome),
+        }
+    }
+}
+
+/// The events of a conversation so far.
+#[derive(Debug, Default)]
+pub(super) struct TurnEvents {
+    list: VecDeque<TurnEvent>,
+    /// Calls without a result, with their numbers among all events.
+    waiting: Vec<(String, usize)>,
+    /// TurnEvents that are not kept any more.
+    gone: usize,
+}
+
+impl TurnEvents {
+    /// The events that are kept, oldest first.
+    pub(super) fn list(&self) -> &VecDeque<TurnEvent> {
+        &self.list
+    }
+
+    /// The agent says something.
+    pub(super) fn said(&mut self, at: usize, position: usize, text: &str) {
+        let text = text.trim();
+        // `Now the tests:` says nothing that the next event does not.
+        let announces = text.len() < ANNOUNCES && text.ends_with(':');
+        if !text.is_empty() && !announces {
+            let text = bounded(&without_base64(text), WHOLE);
+            self.push(TurnEvent { at, position, what: What::Said, text, outcome: String::new() });
+        }
+    }
+
+    /// The agent calls a tool. What only reads a file is in the ledger.
+    pub(super) fn called(&mut self, (at, position): (usize, usize), call: &ToolCall<'_>, arguments: &Value) {
+        let actions = files::actions(&call.name, arguments);
+        let tool = call.name.to_lowercase();
+        if LISTS.iter().any(|list| tool.contains(list)) {
+            return;
+        }
+        let (what, text) = match (files::command(arguments), changed(arguments, &actions)) {
+            (Some(command), _) => (What::Ran, format!("$ {}", telling(&command))),
+            (None, Some(change)) => (What::Changed, change),
+            (None, None) if actions.iter().any(|action| action.did == Did::Read) => return,
+            (None, None) => (What::Ran, format!("{} {}", call.name, plain(arguments, &call.arguments))),
+        };
+        self.waiting.push((call.id.to_string(), self.gone + self.list.len()));
+        if self.waiting.len() > MOST {
+            self.waiting.remove(0);
+        }
+        let text = bounded(&without_base64(&text), WHOLE);
+        self.push(TurnEvent { at, position, what, text, outcome: String::new() });
+    }
+
+    /// A call is answered; `failure` is what the answer says where the call failed.
+    pub(super) fn answered(&mut self, id: &str, failure: Option<&str>, text: &str) {
+        // Ids repeat across turns: the newest call is meant.
+        let Some(nth) = self.waiting.iter().rposition(|(waiting, _)| waiting == id) else { return };
+        let (_, number) = self.waiting.remove(nth);
+        let Some(event) = number.checked_sub(self.gone).and_then(|at| self.list.get_mut(at)) else { return };
+        event.outcome = match failure {
+            Some(line) => {
+                event.what = What::Failed;
+                head(line, OUTCOME).to_string()
+            }
+            None if event.what == What::Changed => String::new(),
+            None => outcome(&event.text, text),
+        };
+    }
+
+    fn push(&mut self, event: TurnEvent) {
+        self.list.push_back(event);
+        if let Some(old) = self.list.len().checked_sub(NEWEST + 1).and_then(|at| self.list.get_mut(at))
+            && old.text.len() > SHORT
+        {
+            old.text = bounded(&old.text, SHORT);
+        }
+        if self.list.len() > MOST {
+            self.list.pop_front();
+            self.gone += 1;
+        }
+    }
+}
+
+/// What came of a call that did not fail: how much it shows, the last line of a command, which counts, or the beginning.
+fn outcome(call: &str, text: &str) -> String {
+    let command = call.strip_prefix("$ ").map(open::program);
+    let lines: Vec<&str> = text.lines().map(str::trim).filter(|line| line.len() > 1).collect();
+    let finds = ["grep", "glob", "search", "list", "find"].iter().any(|verb| {
+        command.is_none() && call.split(' ').next().is_some_and(|tool| tool.to_lowercase().contains(verb))
+    });
+    match (command, lines.as_slice()) {
+        (_, []) => String::new(),
+        (_, [only]) => head(only, OUTCOME).to_string(),
+        (Some(command), all) if open::shows(command) => format!("{} lines", all.len()),
+        (_, all) if finds => format!("{} lines", all.len()),
+        (Some(_), [.., last]) => head(last, OUTCOME / 2).to_string(),
+        (None, all) => head(&all.join(" "), OUTCOME).to_string(),
+    }
+}
+
+/// A command without the lines that say nothing.
+fn telling(command: &str) -> String {
+    let lines: Vec<&str> = command.lines().filter(|line| !noise::is_noise(line) || line.len() < 16).collect();
+    lines.join("\n").trim().to_string()
+}
+
+/// The change that a call makes: the path, and what became of its lines. None where it changes nothing.
+fn changed(arguments: &Value, actions: &[Action]) -> Option<String> {
+    let action = actions.iter().find(|action| action.did != Did::Read)?;
+    let text = |keys: &[&str]| keys.iter().find_map(|key| arguments.get(key)?.as_str());
+    let path = &action.path;
+    let old = text(&["old_string", "old_str", "oldText", "old_text"]).unwrap_or("");
+    let Some(new) =
+        text(&["new_string", "new_str", "newText", "new_text", "content", "file_text", "contents", "text"])
+    else {
+        let patch = text(&["input", "patch", "diff"]).unwrap_or("");
+        return Some(if patch.is_empty() { path.clone() } else { format!("{path}:\n{patch}") });
+    };
+    let (before, after): (HashSet<&str>, HashSet<&str>) = (old.lines().collect(), new.lines().collect());
+    let gone = old.lines().filter(|line| !after.contains(line)).map(|line| format!("- {line}"));
+    let come = new.lines().filter(|line| !before.contains(line));
+    // What is written anew is shown as it is.
+    let come = come.map(|line| if old.is_empty() { line.to_string() } else { format!("+ {line}") });
+    let lines: Vec<String> = gone.chain(come).filter(|line| line.trim().len() > 2).collect();
+    Some(format!("{path}:\n{}", lines.join("\n")))
+}
+
+/// The texts of a call's arguments, as they are where there are none.
+pub(super) fn plain(arguments: &Value, raw: &str) -> String {
+    fn texts(value: &Value, out: &mut Vec<String>) {
+        match value {
+            Value::String(text) => out.push(text.clone()),
+            Value::Number(number) => out.push(number.to_string()),
+            Value::Array(items) => items.iter().for_each(|item| texts(item, out)),
+            Value::Object(fields) => fields.values().for_each(|field| texts(field, out)),
+            Value::Null | Value::Bool(_) => {}
+        }
+    }
+    let mut out = Vec::new();
+    texts(arguments, &mut out);
+    if out.is_empty() { raw.to_string() } else { out.join(", ") }
+}
+
+/// A text of at most about `bytes` bytes: its begin and its end.
+pub(super) fn bounded(text: &str, bytes: usize) -> String {
+    if text.len() <= bytes {
+        return text.to_string();
+    }
+    let (start, end) = (head(text, bytes * 2 / 3), tail(text, bytes / 3));
+    let missing = text.get(start.len()..text.len() - end.len()).unwrap_or("").chars().count();
+    format!("{start}[… {missing} characters left out …]{end}")
+}

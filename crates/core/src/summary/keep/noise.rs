@@ -1,0 +1,45 @@
+//! Lines that a project has by the hundred and that say nothing about the work.
+
+/// How such lines begin.
+const STARTS: [&str; 21] = [
+    "#include",
+    "require(",
+    "Copyright",
+    "Licensed under",
+    "SPDX-",
+    "Co-Authored-By:",
+    "Co-authored-by:",
+    "Signed-off-by:",
+    "Compiling ",
+    "Checking ",
+    "Downloading ",
+    "Downloaded ",
+    "Fetching ",
+    "Resolving ",
+    "=== RUN",
+    "=== PAUSE",
+    "=== CONT",
+    "--- PASS",
+    "PASS",
+    "create mode ",
+    "index ",
+];
+
+/// A line of a file or an output that is an import, a license, progress or a trailer, or one without a word.
+pub(super) fn is_noise(line: &str) -> bool {
+    let line = line.trim();
+    let bare = line.trim_start_matches(['/', '*', '#', ';']).trim_start();
+    let starts = STARTS.iter().any(|start| line.starts_with(start) || bare.starts_with(start));
+    // `ok   package   (cached)`, `?   package   [no test files]`.
+    let is_cached =
+        (line.starts_with("ok") && line.ends_with("(cached)")) || line.ends_with("[no test files]");
+    let letters = line.chars().filter(|letter| letter.is_alphabetic()).take(3).count();
+    starts || is_cached || is_import(line) || letters < 3
+}
+
+fn is_import(line: &str) -> bool {
+    line.starts_with("import ")
+        || (line.starts_with("from ") && line.contains(" import "))
+        || ((line.starts_with("use ") || line.starts_with("using ")) && line.ends_with(';'))
+        || (line.starts_with("package ") && line.split_whitespace().count() == 2)
+}
