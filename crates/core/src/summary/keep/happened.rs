@@ -24,6 +24,10 @@ const ANNOUNCES: usize = 160;
 /// Parts of the names of tools that keep lists of tasks: what is open has a section of its own.
 const LISTS: [&str; 5] = ["todo", "taskcreate", "taskupdate", "task_update", "update_plan"];
 
+/// Parts of the names of tools that run something, and of those that look for something.
+const RUNS: [&str; 5] = ["run", "test", "exec", "shell", "build"];
+const FINDS: [&str; 5] = ["grep", "glob", "search", "list", "find"];
+
 /// What an event is, the more telling first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum What {
@@ -138,21 +142,27 @@ impl TurnEvents {
     }
 }
 
-/// What came of a call that did not fail: how much it shows, the last line of a command, which counts, or the beginning.
+/// What came of a call that did not fail: of what was run the last line, which counts, of a search how much it found, else
+/// the beginning.
 fn outcome(call: &str, text: &str) -> String {
     let command = call.strip_prefix("$ ").map(open::program);
+    let tool = call.split(' ').next().unwrap_or("").to_lowercase();
+    let names = |verbs: &[&str]| command.is_none() && verbs.iter().any(|verb| tool.contains(verb));
     let lines: Vec<&str> = text.lines().map(str::trim).filter(|line| line.len() > 1).collect();
-    let finds = ["grep", "glob", "search", "list", "find"].iter().any(|verb| {
-        command.is_none() && call.split(' ').next().is_some_and(|tool| tool.to_lowercase().contains(verb))
-    });
-    match (command, lines.as_slice()) {
-        (_, []) => String::new(),
-        (_, [only]) => head(only, OUTCOME).to_string(),
-        (Some(command), all) if open::shows(command) => format!("{} lines", all.len()),
-        (_, all) if finds => format!("{} lines", all.len()),
-        (Some(_), [.., last]) => head(last, OUTCOME / 2).to_string(),
-        (None, all) => head(&all.join(" "), OUTCOME).to_string(),
+    let (runs, finds) =
+        (command.is_some() || names(&RUNS), command.is_some_and(open::shows) || names(&FINDS));
+    match lines.as_slice() {
+        [] => String::new(),
+        [only] => head(only, OUTCOME).to_string(),
+        [.., last] if runs && !finds && tells(last) => head(last, OUTCOME / 2).to_string(),
+        all if runs || finds => format!("{} lines", all.len()),
+        all => head(&all.join(" "), OUTCOME).to_string(),
     }
+}
+
+/// A line with some words in it.
+fn tells(line: &str) -> bool {
+    line.split(|letter: char| !letter.is_alphanumeric()).filter(|word| !word.is_empty()).count() > 1
 }
 
 /// A command without the lines that say nothing.

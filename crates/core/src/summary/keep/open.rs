@@ -18,13 +18,14 @@ const READ: &str = "read ";
 const CHANGE: &str = "change ";
 
 /// What says that a call was not made, or asked for something else: nothing is broken, and nothing has to be mended.
-const NO_FAILURE: [&str; 6] = [
+const NO_FAILURE: [&str; 7] = [
     "doesn't want to proceed with this tool use",
     "tool use was rejected",
     "doesn't want to take this action",
     "requested permission",
     "File does not exist",
     "File has not been read yet",
+    "Sibling tool call errored",
 ];
 
 /// An error that a tool reported.

@@ -95,8 +95,9 @@ impl Standing {
 pub(crate) fn called(call: &ToolCall<'_>) -> String {
     let arguments = serde_json::from_str::<Value>(&call.arguments).unwrap_or(Value::Null);
     let source = source(call, &arguments, &files::actions(&call.name, &arguments));
-    let told =
-        if source.starts_with(call.name.as_ref()) { source } else { format!("{} {source}", call.name) };
+    let source = source.strip_prefix("$ ").unwrap_or(&source);
+    let tool = call.name.as_ref();
+    let told = if source.starts_with(tool) { source.to_string() } else { format!("{tool} {source}") };
     let words: Vec<&str> = told.split_whitespace().collect();
     quote(head(&words.join(" "), 2 * SOURCE)).replace("off_", "off-")
 }

@@ -143,7 +143,11 @@ impl Turns<'_, '_> {
         let room = cap.checked_sub(estimator.text(&outcome) + 12).filter(|room| *room >= LEAST / 2)?;
         let start = beginning(&text, room, estimator);
         let missing = text.chars().count().saturating_sub(start.chars().count());
-        let told = format!("{} [… {missing} characters left out{label}]{outcome}", start.trim_end());
+        let cut = match missing {
+            0 => String::new(),
+            missing => format!(" [… {missing} characters left out{label}]"),
+        };
+        let told = format!("{}{cut}{outcome}", start.trim_end());
         Some(quote(&told).into_owned())
     }
 }
@@ -168,7 +172,8 @@ fn beginning(text: &str, room: usize, estimator: Estimator) -> &str {
             }
         }
     }
-    if 2 * end >= room {
+    // Half of the room, at four bytes a token.
+    if end >= 2 * room {
         return text.get(..end).unwrap_or("");
     }
     // One long sentence.
