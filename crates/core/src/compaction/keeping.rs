@@ -25,6 +25,10 @@ const MISSING_PART: usize = 3;
 /// Tokens of the page beside a model's summary, which tells what happened; pins and rules of the user come on top.
 const BESIDE: usize = 1_500;
 
+/// A page that no model writes takes one part in so many of what it replaces, where that is less than these tokens.
+const ALONE_PART: usize = 8;
+const ALONE: usize = 2_500;
+
 /// The user's first message stays word for word when it takes no more than one part in so many of the window.
 const FIRST_PART: usize = 20;
 
@@ -197,9 +201,9 @@ impl Kept {
         self.page(settings, "", target, Shares::ALONE)
     }
 
-    /// Tokens of a summary without a model, where one of a model would take `target`.
-    pub(super) fn alone(&self, target: usize) -> usize {
-        target + self.budget
+    /// Tokens of a summary of `replaced` tokens without a model, where one of a model would take `target`.
+    pub(super) fn alone(&self, settings: &Settings, target: usize, replaced: usize) -> usize {
+        alone(settings, target + self.budget, replaced)
     }
 
     /// What an answer must repeat.
@@ -281,14 +285,23 @@ pub(super) fn budget(numbers: KeepNumbers, replaced: usize) -> usize {
     share.clamp(numbers.least_tokens, numbers.most_tokens.max(numbers.least_tokens)).min(replaced / 4)
 }
 
+/// Tokens of a page that no model writes: the sum of what a summary and what stands beside one take, in a small window an
+/// eighth of what it replaces, up to a quarter of what a compaction leaves.
+fn alone(settings: &Settings, sum: usize, replaced: usize) -> usize {
+    let least = settings.leaves.map_or(0, |leaves| (replaced / ALONE_PART).min(leaves / 4).min(ALONE));
+    sum.max(least)
+}
+
 /// Tokens of what stands in the place of `replaced` tokens, about.
 pub(super) fn page_tokens(settings: &Settings, replaced: usize) -> usize {
-    let beside = settings.numbers.keep.map_or(0, |numbers| {
-        let must = numbers.must_tokens.max((replaced as f64 * numbers.must_share) as usize);
-        let most = if settings.asks_a_model() { BESIDE } else { usize::MAX };
-        must.min(replaced / 4) + budget(numbers, replaced).min(most)
-    });
-    settings.target(replaced).1.min(replaced / 2) + beside
+    let target = settings.target(replaced).1.min(replaced / 2);
+    let Some(numbers) = settings.numbers.keep else { return target };
+    let must = numbers.must_tokens.max((replaced as f64 * numbers.must_share) as usize).min(replaced / 4);
+    let beside = budget(numbers, replaced);
+    must + match settings.asks_a_model() {
+        true => target + beside.min(BESIDE),
+        false => alone(settings, target + beside, replaced),
+    }
 }
 
 /// A message of the user that is nothing but text.

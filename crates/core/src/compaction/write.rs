@@ -121,7 +121,8 @@ pub(super) async fn write(
     } else {
         proposal.replaced_tokens
     };
-    let target = kept.map_or(proposal.target_tokens, |kept| kept.alone(proposal.target_tokens));
+    let target = proposal.target_tokens;
+    let target = kept.map_or(target, |kept| kept.alone(&settings, target, replaced));
     let mut target = target.min(replaced / 2);
     let framer = run.framer();
     if rung == Rung::Rollover {

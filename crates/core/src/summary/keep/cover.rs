@@ -104,7 +104,7 @@ impl CoverLines {
         entities::each(line, &mut |number, weight| {
             things.extend(self.emphasise(number, weight, position, emphasis));
         });
-        let text = super::layer::unnumbered(line);
+        let text = numbered(line).map_or_else(|| super::layer::unnumbered(line), |(_, text)| text.trim());
         if text.len() > *LENGTHS.end() || is_noise(text) || !self.texts.insert(entities::number(text)) {
             return;
         }
@@ -272,7 +272,7 @@ struct Passage<'t> {
 fn numbered(line: &str) -> Option<(u64, &str)> {
     let line = line.trim_start();
     let digits = line.bytes().take_while(u8::is_ascii_digit).count();
-    let text = line.get(digits..)?.strip_prefix(['→', '\t'])?;
+    let text = line.get(digits..)?.strip_prefix(super::files::NUMBERED)?;
     Some((line.get(..digits)?.parse().ok()?, text.trim_end()))
 }
 

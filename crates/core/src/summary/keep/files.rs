@@ -8,6 +8,9 @@ use std::collections::HashMap;
 /// Files that are known apart; the ones that were touched longest ago go first.
 const MOST: usize = 4_096;
 
+/// What tools print behind the number of a line.
+pub(super) const NUMBERED: [char; 4] = ['→', '\t', '|', '│'];
+
 /// A folder with a shorter name is repeated before each file.
 const ROOT: usize = 12;
 
@@ -21,7 +24,7 @@ pub(super) enum Did {
 }
 
 impl Did {
-    fn as_str(self) -> &'static str {
+    pub(super) fn as_str(self) -> &'static str {
         match self {
             Did::Read => "read",
             Did::Modified => "modified",
@@ -270,7 +273,7 @@ pub(super) fn shown(result: &str) -> Option<(u64, u64)> {
         let line = line.trim_start();
         let digits = line.bytes().take_while(u8::is_ascii_digit).count();
         let rest = line.get(digits..)?;
-        rest.starts_with(['→', '\t', '|']).then(|| line.get(..digits)?.parse::<u64>().ok()).flatten()
+        rest.starts_with(NUMBERED).then(|| line.get(..digits)?.parse::<u64>().ok()).flatten()
     };
     let mut numbers = result.lines().filter_map(number);
     let first = numbers.next()?;

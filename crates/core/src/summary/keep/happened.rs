@@ -173,23 +173,42 @@ fn telling(command: &str) -> String {
 
 /// The change that a call makes: the path, and what became of its lines. None where it changes nothing.
 fn changed(arguments: &Value, actions: &[Action]) -> Option<String> {
-    let action = actions.iter().find(|action| action.did != Did::Read)?;
-    let text = |keys: &[&str]| keys.iter().find_map(|key| arguments.get(key)?.as_str());
-    let path = &action.path;
-    let old = text(&["old_string", "old_str", "oldText", "old_text"]).unwrap_or("");
-    let Some(new) =
-        text(&["new_string", "new_str", "newText", "new_text", "content", "file_text", "contents", "text"])
-    else {
-        let patch = text(&["input", "patch", "diff"]).unwrap_or("");
-        return Some(if patch.is_empty() { path.clone() } else { format!("{path}:\n{patch}") });
+    let Action { path, did, .. } = actions.iter().find(|action| action.did != Did::Read)?;
+    let mut edits = Vec::new();
+    pairs(arguments, &mut edits);
+    let mut lines: Vec<String> = Vec::new();
+    let tells = |line: &&str| !noise::is_front(line) && line.trim().len() > 1;
+    for (old, new) in edits {
+        let (before, after): (HashSet<&str>, HashSet<&str>) = (old.lines().collect(), new.lines().collect());
+        let gone = old.lines().filter(tells).filter(|line| !after.contains(line));
+        lines.extend(gone.map(|line| format!("- {line}")));
+        let come = new.lines().filter(tells).filter(|line| !before.contains(line));
+        // What is written anew is shown as it is.
+        lines.extend(come.map(|line| if old.is_empty() { line.to_string() } else { format!("+ {line}") }));
+    }
+    let patch = ["input", "patch", "diff"].iter().find_map(|key| arguments.get(key)?.as_str());
+    lines.extend(patch.into_iter().flat_map(str::lines).filter(tells).map(str::to_string));
+    Some(match lines.as_slice() {
+        [] => format!("{path} ({})", did.as_str()),
+        lines => format!("{path}:\n{}", lines.join("\n")),
+    })
+}
+
+/// What calls replace by what, by the names that tools have for it: `old_string` and `new_string`, `search` and `replace`,
+/// `content`; in the arguments, or in a list of edits there.
+fn pairs<'v>(arguments: &'v Value, out: &mut Vec<(&'v str, &'v str)>) {
+    const OLD: [&str; 3] = ["old", "search", "find"];
+    const NEW: [&str; 5] = ["new", "replace", "content", "file_text", "text"];
+    let Some(fields) = arguments.as_object() else { return };
+    let named = |starts: &[&str]| {
+        let mut found = fields.iter().filter(|(key, _)| starts.iter().any(|start| key.starts_with(start)));
+        found.find_map(|(_, value)| value.as_str())
     };
-    let (before, after): (HashSet<&str>, HashSet<&str>) = (old.lines().collect(), new.lines().collect());
-    let gone = old.lines().filter(|line| !after.contains(line)).map(|line| format!("- {line}"));
-    let come = new.lines().filter(|line| !before.contains(line));
-    // What is written anew is shown as it is.
-    let come = come.map(|line| if old.is_empty() { line.to_string() } else { format!("+ {line}") });
-    let lines: Vec<String> = gone.chain(come).filter(|line| line.trim().len() > 2).collect();
-    Some(format!("{path}:\n{}", lines.join("\n")))
+    if let Some(new) = named(&NEW) {
+        out.push((named(&OLD).unwrap_or(""), new));
+    }
+    let lists = fields.values().filter_map(Value::as_array);
+    lists.flatten().for_each(|edit| pairs(edit, out));
 }
 
 /// The texts of a call's arguments, as they are where there are none.

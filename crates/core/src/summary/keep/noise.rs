@@ -1,12 +1,9 @@
 //! Lines that a project has by the hundred and that say nothing about the work.
 
-/// How such lines begin.
-const STARTS: [&str; 21] = [
-    "#include",
-    "require(",
-    "Copyright",
-    "Licensed under",
-    "SPDX-",
+/// How lines begin that many files begin with.
+const FRONT: [&str; 5] = ["#include", "require(", "Copyright", "Licensed under", "SPDX-"];
+/// How lines of progress, of trailers and of tests that passed begin.
+const STARTS: [&str; 16] = [
     "Co-Authored-By:",
     "Co-authored-by:",
     "Signed-off-by:",
@@ -28,13 +25,19 @@ const STARTS: [&str; 21] = [
 /// A line of a file or an output that is an import, a license, progress or a trailer, or one without a word.
 pub(super) fn is_noise(line: &str) -> bool {
     let line = line.trim();
-    let bare = line.trim_start_matches(['/', '*', '#', ';']).trim_start();
-    let starts = STARTS.iter().any(|start| line.starts_with(start) || bare.starts_with(start));
+    let starts = STARTS.iter().any(|start| line.starts_with(start));
     // `ok   package   (cached)`, `?   package   [no test files]`.
     let is_cached =
         (line.starts_with("ok") && line.ends_with("(cached)")) || line.ends_with("[no test files]");
     let letters = line.chars().filter(|letter| letter.is_alphabetic()).take(3).count();
-    starts || is_cached || is_import(line) || letters < 3
+    starts || is_cached || is_front(line) || letters < 3
+}
+
+/// A line of imports or of a license.
+pub(super) fn is_front(line: &str) -> bool {
+    let line = line.trim();
+    let bare = line.trim_start_matches(['/', '*', '#', ';']).trim_start();
+    is_import(line) || FRONT.iter().any(|start| line.starts_with(start) || bare.starts_with(start))
 }
 
 fn is_import(line: &str) -> bool {

@@ -10,11 +10,13 @@ use crate::tokens::Estimator;
 use std::collections::HashSet;
 
 /// What the newest events take of the section, in percent; they are told in full.
-const NEWEST: usize = 60;
+const NEWEST: usize = 45;
 /// More than the events that are kept: what is of one turn stays together.
 const TURN: usize = 1 << 14;
-/// Bytes of a request above what was done for it.
-const REQUEST: usize = 160;
+/// Bytes of a request above what was done for it, where it is told whole,
+const REQUEST: usize = 320;
+/// and of the first line of a longer one.
+const TITLE: usize = 160;
 /// The same in a conversation without calls.
 const WORDS: usize = 400;
 /// Tokens of a conclusion, and of other events, by what they are.
@@ -47,9 +49,10 @@ pub(super) fn add(layer: &mut Sections, kept: &KeepLayerBuilder, beside: &Beside
             last.extend(said.take());
         }
     }
-    turns.each(&events, CONCLUSION, |nth, _| last.contains(&nth));
+    // Most of what is left for what the turns came to, and half of the rest for each kind of event.
+    turns.each(&events, CONCLUSION, 4, |nth, _| last.contains(&nth));
     for (what, cap) in BRIEF {
-        turns.each(&events, cap, |_, event| event.what == what);
+        turns.each(&events, cap, 2, |_, event| event.what == what);
     }
 }
 
@@ -68,9 +71,15 @@ struct Turns<'a, 'b> {
 }
 
 impl Turns<'_, '_> {
-    /// Shows events that are not shown yet, newest first, in half of the room that is left.
-    fn each(&mut self, events: &[&TurnEvent], cap: usize, wanted: impl Fn(usize, &TurnEvent) -> bool) {
-        let least = self.left / 2;
+    /// Shows events that are not shown yet, newest first, and leaves one part in so many of the room.
+    fn each(
+        &mut self,
+        events: &[&TurnEvent],
+        cap: usize,
+        part: usize,
+        wanted: impl Fn(usize, &TurnEvent) -> bool,
+    ) {
+        let least = self.left / part;
         for (nth, event) in events.iter().enumerate().rev() {
             if self.left < least + LEAST {
                 return;
@@ -110,12 +119,13 @@ impl Turns<'_, '_> {
             return None;
         }
         let text = said.text.trim();
-        // Of a page of text its title; where nothing but words passed, more of them.
-        let (room, line) = match self.kept.talks() {
-            true => (WORDS, text),
-            false => (REQUEST, text.lines().next().unwrap_or("")),
+        // A short request is told whole, of a page of text its title; where nothing but words passed, more of it.
+        let whole = if self.kept.talks() { WORDS } else { REQUEST };
+        let start = match text.len() <= whole {
+            true => text,
+            false if self.kept.talks() => head(text, WORDS),
+            false => head(text.lines().next().unwrap_or(""), TITLE),
         };
-        let start = head(line, room);
         let cut = if start.len() < text.len() { " […]" } else { "" };
         Some(quote(&format!("> {}{cut}{}", start.trim_end(), self.label(said.position))).into_owned())
     }
