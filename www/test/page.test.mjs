@@ -45,7 +45,7 @@ function demoIn(name) {
 
   const text = (selector) => page.$eval(selector, (element) => element.textContent);
   const click = (selector) => page.$eval(selector, (element) => element.click());
-  const until = (condition, ...values) => page.waitForFunction(condition, { timeout: 30_000 }, ...values);
+  const until = (condition, ...values) => page.waitForFunction(condition, { timeout: 60_000 }, ...values);
   const ready = () => until(() => document.querySelector(".transport .play")?.disabled === false);
   const input = (selector, value) =>
     page.$eval(
@@ -259,7 +259,7 @@ function demoIn(name) {
     assert.equal(await shown(), await number("balanced"));
     // By the keyboard, and kept over a reload.
     await page.focus(".switch input");
-    await begun(() => page.keyboard.press("Space"));
+    await begun(() => page.keyboard.press(" "));
     assert.match(await text(".scale"), /^compacts at [\d.,]+ at the latest$/);
     await runTo(168);
     await click("#tab-compactions");
@@ -299,7 +299,7 @@ function demoIn(name) {
     await until(() => document.querySelector(".cost .banner")?.textContent.startsWith("Stopped."));
     assert.equal(await page.$(".running progress"), null);
     const gap = await page.evaluate(() => (clearInterval(globalThis.ticks), globalThis.gap));
-    assert.ok(gap < 1_000, `the page waited for ${gap} ms`);
+    assert.ok(gap < 2_000, `the page waited for ${gap} ms`);
     // It goes on where the user wants that.
     await click(".cost .banner button");
     await until(() => !document.querySelector(".cost .banner"));

@@ -44,7 +44,7 @@ export function soonerOf({ preset, economy }) {
   return [...price, ...Object.values(PRESETS[preset].sooner)].join("; ");
 }
 
-/** Why a compaction came. `plan`: the plan's own words just before it.
+/** Why a compaction came. `plan`: the plan's own words just before it, where the price decides.
  *  @param {{ previousTokens: number, trigger: number, edits: readonly { kind: Kind }[], plan: string }} compaction
  *  @param {Policy} policy */
 export function whyOf({ previousTokens, trigger, edits, plan }, { preset, economy }) {

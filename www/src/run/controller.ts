@@ -233,11 +233,13 @@ export class RunController extends Store<RunState> {
     if (!session) return [];
     const before = [...this.state.context];
     const previousTokens = session.context.usage().usedTokens;
-    const { reason } = await session.context.plan();
+    const isDue = previousTokens >= this.#trigger();
+    // Elsewhere it is known without the plan, which is the work of a compaction.
+    const plan = isDue || this.state.economy ? (await session.context.plan()).reason : "";
     const started = performance.now();
     const prepared = await this.#working("Compacting", (signal) => session.prepare({ signal }));
-    const isIdle = prepared.edits.length === 0 && previousTokens >= this.#trigger();
-    this.set({ context: prepared.messages, idle: isIdle ? reason : undefined });
+    const isIdle = isDue && prepared.edits.length === 0;
+    this.set({ context: prepared.messages, idle: isIdle ? plan : undefined });
     if (prepared.edits.length > 0) {
       await this.#record({
         before,
@@ -245,7 +247,7 @@ export class RunController extends Store<RunState> {
         edits: prepared.edits,
         result: prepared.result,
         started,
-        plan: reason,
+        plan,
       });
     }
     this.#fresh = 0;
