@@ -1,4 +1,4 @@
-/** Replays recorded sessions call by call: what each call was sent under a policy, what it cost, and what it lacked. */
+/** Replays sessions call by call, for the bench and for the demo: what each call was sent under a policy, what it cost, what it lacked. */
 
 import { openSession } from "context-compactor";
 import { estimateTokens } from "context-compactor/tokens";
