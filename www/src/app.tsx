@@ -65,6 +65,10 @@ export function App({ run }: { run: RunController }) {
     setTab("recall");
     requestAnimationFrame(() => document.getElementById(ref)?.scrollIntoView({ block: "nearest" }));
   };
+  const openRecall = () => {
+    setTab("recall");
+    requestAnimationFrame(() => document.getElementById("panel-recall")?.scrollIntoView({ block: "nearest" }));
+  };
   const seek = (x: number) => void run.seek(Math.max(0, x));
 
   const timeline = (
@@ -105,7 +109,7 @@ export function App({ run }: { run: RunController }) {
           <Last
             compaction={state.compactions.findLast(({ x }) => x <= at)}
             onOpen={openCompaction}
-            onRecall={() => setTab("recall")}
+            onRecall={openRecall}
           />
           <Transport
             state={state}
