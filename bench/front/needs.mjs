@@ -4,35 +4,51 @@ const RUN = 8;
 /** A call needs what it copies so many runs of. */
 const LEAST = 3;
 
-/** The words of a message, whatever it is made of. */
+/** @typedef {import("context-compactor").Message} Message */
+
+/** The words of a message, whatever it is made of. @param {Message} message @returns {string[]} */
 function words(message) {
+  /** @type {string[]} */
   const texts = [];
-  (function gather(value) {
+  const { content, tool_calls: calls } = /** @type {Record<string, any>} */ (message);
+  (function gather(/** @type {unknown} */ value) {
     if (typeof value === "string") texts.push(value);
     else if (value && typeof value === "object") Object.values(value).forEach(gather);
-  })(message.content ?? message);
+  })(calls ? [content, calls.map(inputOf)] : (content ?? message));
   return texts.join(" ").match(/[\p{L}\p{N}_]+/gu) ?? [];
+}
+
+/** The input of a call that has it as JSON: there a line break is no letter. @param {{ function?: { arguments?: string } }} call */
+function inputOf(call) {
+  try {
+    return JSON.parse(call.function?.arguments ?? "");
+  } catch {
+    return call;
+  }
 }
 
 /** Where each run of words was read last, for a history that grows. */
 export class Needs {
+  /** @type {Map<string, number>} */
   #at = new Map();
-  /** By message, its words as one text. */
+  /** By message, its words as one text. @type {WeakMap<Message, string>} */
   #texts = new WeakMap();
 
-  /** Takes in the message at `index`. */
+  /** Takes in the message at `index`. @param {Message} message @param {number} index */
   read(message, index) {
     const all = words(message);
     for (let at = 0; at + RUN <= all.length; at++) this.#at.set(all.slice(at, at + RUN).join(" "), index);
   }
 
+  /** @param {Message} message @returns {string} */
   #text(message) {
     let text = this.#texts.get(message);
     if (text === undefined) this.#texts.set(message, (text = ` ${words(message).join(" ")} `));
     return text;
   }
 
-  /** True when `call` copies what stood in messages before `given`, and no message of `prompt` has it any more. */
+  /** True when `call` copies what stood in messages before `given`, and no message of `prompt` has it any more.
+   *  @param {Message} call @param {readonly Message[]} history @param {number} given @param {readonly Message[]} prompt */
   isLost(call, history, given, prompt) {
     const stands = new Set(prompt);
     let foreign;
@@ -41,7 +57,8 @@ export class Needs {
     for (let at = 0; at + RUN <= all.length && missing < LEAST; at++) {
       const run = all.slice(at, at + RUN).join(" ");
       const index = this.#at.get(run);
-      if (index === undefined || index >= given || stands.has(history[index])) continue;
+      const source = index === undefined || index >= given ? undefined : history[index];
+      if (!source || stands.has(source)) continue;
       foreign ??= prompt.map((message) => this.#text(message)).join("");
       if (foreign.includes(` ${run} `)) continue;
       missing++;

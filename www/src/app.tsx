@@ -7,8 +7,9 @@ import { EndpointDialog } from "./components/endpoint-dialog.js";
 import { Header } from "./components/header.js";
 import { ImportDialog } from "./components/import-dialog.js";
 import { Intro } from "./components/intro.js";
+import { Last } from "./components/last.js";
 import { Meter } from "./components/meter.js";
-import { Offloads } from "./components/offloads.js";
+import { Recall } from "./components/recall.js";
 import { Tabs } from "./components/tabs.js";
 import { Timeline } from "./components/timeline.js";
 import { Transport } from "./components/transport.js";
@@ -18,7 +19,7 @@ import { WINDOW_OF } from "./run/initial.js";
 import { useStore } from "./run/store.js";
 import type { Fate, RunState } from "./run/types.js";
 
-type TabName = "timeline" | "compactions" | "offloads" | "cost" | "chat";
+type TabName = "timeline" | "compactions" | "recall" | "cost" | "chat";
 const WIDE = "(min-width: 900px)";
 
 export function App({ run }: { run: RunController }) {
@@ -29,7 +30,6 @@ export function App({ run }: { run: RunController }) {
   const [dialog, setDialog] = useState<"import" | "endpoint" | undefined>();
   const [compaction, setCompaction] = useState<number | undefined>();
   const [offload, setOffload] = useState<string | undefined>();
-  const [sheet, setSheet] = useState<string | undefined>();
 
   const at = state.view ?? state.log.length;
   const ledger = useMemo(() => ledgerAt(state, at), [state.ledger, state.view, state.compactions, at]);
@@ -62,8 +62,12 @@ export function App({ run }: { run: RunController }) {
   };
   const openOffload = (ref: string) => {
     setOffload(ref);
-    setTab("offloads");
+    setTab("recall");
     requestAnimationFrame(() => document.getElementById(ref)?.scrollIntoView({ block: "nearest" }));
+  };
+  const openRecall = () => {
+    setTab("recall");
+    requestAnimationFrame(() => document.getElementById("panel-recall")?.scrollIntoView({ block: "nearest" }));
   };
   const seek = (x: number) => void run.seek(Math.max(0, x));
 
@@ -82,8 +86,8 @@ export function App({ run }: { run: RunController }) {
       <main>
         <Intro
           state={state}
-          onSource={(name) => void run.startOver(name, WINDOW_OF[name])}
-          onWindow={(tokens) => void run.startOver(undefined, tokens)}
+          onSource={(name) => void run.startOver({ sourceName: name, contextWindow: WINDOW_OF[name] })}
+          onSetup={(change) => void run.startOver(change)}
         />
         {state.error && (
           <p class="error banner" role="alert">
@@ -92,7 +96,7 @@ export function App({ run }: { run: RunController }) {
               type="button"
               class="link"
               onClick={() =>
-                state.phase === "failed" ? void run.begin("invoicing-run", false) : run.dismissError()
+                state.phase === "failed" ? void run.begin({ sourceName: "invoicing-run" }, false) : run.dismissError()
               }
             >
               {state.phase === "failed" ? "Begin a new session" : "Dismiss"}
@@ -102,6 +106,11 @@ export function App({ run }: { run: RunController }) {
         <section class="stage card" aria-label="Context window">
           <Meter state={state} sample={sample} />
           <Chart state={state} at={at} onSeek={seek} onOpen={openCompaction} />
+          <Last
+            compaction={state.compactions.findLast(({ x }) => x <= at)}
+            onOpen={openCompaction}
+            onRecall={openRecall}
+          />
           <Transport
             state={state}
             at={at}
@@ -143,15 +152,15 @@ export function App({ run }: { run: RunController }) {
                   ),
                 },
                 {
-                  name: "offloads",
-                  title: "Offloads",
+                  name: "recall",
+                  title: "Recall",
                   badge: state.offloads.length,
-                  content: <Offloads run={run} state={state} selected={offload} onSelect={setOffload} />,
+                  content: <Recall run={run} state={state} selected={offload} onSelect={setOffload} />,
                 },
                 {
                   name: "cost",
                   title: "Cost",
-                  content: <Cost state={state} sheet={sheet} onSheet={setSheet} />,
+                  content: <Cost state={state} />,
                 },
                 {
                   name: "chat",
@@ -181,7 +190,7 @@ export function App({ run }: { run: RunController }) {
           onClose={() => setDialog(undefined)}
           onLoad={(messages) => {
             setDialog(undefined);
-            void run.begin("own", true, messages);
+            void run.begin({ sourceName: "own" }, true, messages);
           }}
         />
       )}

@@ -1,58 +1,24 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { baselines, recall, replay } from "context-compactor-evaluator";
+import { baselines, recall } from "context-compactor-evaluator";
+import { PRICES } from "../../bench/front/replay.mjs";
 import {
   BUDGETS,
   COMPACTORS,
   CUTTING,
-  costLines,
-  costRows,
   dollarTicks,
   dollars,
   measured,
-  policiesFor,
+  pointsOf,
   pricesLine,
   recallRows,
+  rowsAt,
 } from "../src/logic/cost.js";
 import { transcripts } from "../transcript/generate.mjs";
 
-const policies = policiesFor(32_768);
-const report = (cost, more = {}) => ({
-  cost,
-  compactions: 2,
-  refetches: 1,
-  largestPrompt: 30_000,
-  optimum: 0.5,
-  steps: [{ cost: cost / 2 }, { cost }],
-  ...more,
-});
-const reports = policies.map((_, i) => report(0.5 + i, { largestPrompt: 32_768 + (i === 0 ? 1 : 0) }));
-
-test("policies: shares of the window, and balanced as the engine has it", async () => {
-  const rules = Object.fromEntries(policies.map(({ id, rule }) => [id, rule]));
-  assert.deepEqual(rules.threshold, { kind: "threshold", at: 27_853, keep: 3_277 });
-  assert.deepEqual(rules.slide, { kind: "slide", at: 27_853, to: 27_853 });
-  assert.deepEqual([rules.balanced.at, rules.balanced.keep], [22_118, 9_011]);
-  const { policies: known } = await baselines();
-  const { policy } = known.find(({ name }) => name === "balanced");
-  assert.deepEqual(policiesFor(200_000).at(-1).rule, policy);
-});
-
-test("policies: the evaluator takes them for every window, and knows the compactors", async () => {
-  const { prices, compactors } = await baselines();
-  const messages = JSON.parse(transcripts()["queue-triage.json"]);
-  for (const window of [8_192, 16_384, 32_768, 65_536, 131_072]) {
-    const of = policiesFor(window);
-    const rules = of.map(({ rule }) => rule);
-    const found = await replay({ messages, stableTokens: 0 }, rules, prices[0].prices, { optimum: true });
-    const rows = costRows(of, found, window);
-    assert.equal(rows.length, of.length + 1);
-    assert.ok(rows.every(({ figures }) => figures.cost > 0));
-  }
-  for (const name of COMPACTORS) assert.ok(compactors.some((known) => known.name === name));
-});
-
 test("what is retained: the recorded run is cut, a short one is not", async () => {
+  const { compactors } = await baselines();
+  for (const name of COMPACTORS) assert.ok(compactors.some((known) => known.name === name));
   const messages = JSON.parse(transcripts()["queue-triage.json"]);
   const found = await recall({ messages }, "tail", BUDGETS, { cutting: CUTTING });
   const { cuts, needs } = measured([found]);
@@ -67,32 +33,35 @@ test("what is retained: the recorded run is cut, a short one is not", async () =
   assert.equal(recallRows(undefined)[0].shares, undefined);
 });
 
-test("lines: they begin with nothing paid, and end with the cost", () => {
-  const lines = costLines(policies, reports);
-  assert.deepEqual(lines[0].points, [
+const call = (cost, lost, tokens, edits) => ({ calls: 0, cost, lost, tokens, edits });
+const curves = [
+  { id: "none", name: "No compaction", calls: [call(1, 0, 10, 0), call(2, 0, 20, 0), call(4, 0, 30, 0)] },
+  { id: "preset", name: "balanced", calls: [call(1, 0, 10, 0), call(3, 1, 12, 2), call(3.5, 2, 11, 1)] },
+  { id: "economy", name: "ended", calls: [call(1, 1, 9, 1)], error: "context_overflow" },
+];
+
+test("W16 lines: they begin with nothing paid and nothing lost, and end with the sums", () => {
+  assert.deepEqual(pointsOf(curves[1], "cost"), [
     { x: 0, y: 0 },
-    { x: 1, y: 0.25 },
-    { x: 2, y: 0.5 },
+    { x: 1, y: 1 },
+    { x: 2, y: 3 },
+    { x: 3, y: 3.5 },
   ]);
-  assert.deepEqual(costLines(policies, [])[0].points, [{ x: 0, y: 0 }]);
+  assert.deepEqual(pointsOf(curves[1], "lost").at(-1), { x: 3, y: 2 });
+  assert.deepEqual(pointsOf({ ...curves[1], calls: [] }, "lost"), [{ x: 0, y: 0 }]);
 });
 
-test("rows: over the optimum, which is the last, and prompts that do not fit", () => {
-  const rows = costRows(policies, reports, 32_768);
-  assert.deepEqual(rows[0].figures, {
-    cost: 0.5,
-    ratio: 1,
-    compactions: 2,
-    refetches: 1,
-    largest: 32_769,
-    isOver: true,
-  });
-  assert.equal(rows[1].figures.ratio, 3);
-  assert.equal(rows[1].figures.isOver, false);
-  assert.deepEqual(rows.at(-1), { id: "optimum", name: "Optimum", figures: { cost: 0.5, ratio: 1 } });
-  assert.ok(costRows(policies, undefined, 32_768).every(({ figures }) => figures === undefined));
-  const free = costRows(policies, [report(0, { optimum: 0 })], 32_768);
-  assert.equal(free[0].figures.ratio, undefined);
+test("W16 rows: the share is of no compaction at the same call, and of none that ended before", () => {
+  const [none, balanced, ended] = rowsAt(curves, 3);
+  assert.deepEqual([none.cost, none.share, none.lost, none.largest], [4, 1, 0, 30]);
+  const expected = { id: "preset", name: "balanced", isEnded: false, cost: 3.5, share: 0.875 };
+  assert.deepEqual(balanced, { ...expected, calls: 3, lost: 2, compactions: 2, largest: 12 });
+  assert.deepEqual([ended.isEnded, ended.share, ended.calls, ended.cost], [true, undefined, 1, 1]);
+  assert.equal(rowsAt(curves, 1)[2].share, 1);
+  assert.deepEqual(
+    rowsAt(curves, 0).map(({ cost, share, largest }) => [cost, share, largest]),
+    [0, 1, 2].map(() => [0, undefined, 0]),
+  );
 });
 
 test("dollars: as many decimals as the largest needs", () => {
@@ -116,11 +85,9 @@ test("dollars: ticks are round and tell their steps", () => {
   );
 });
 
-test("prices: what a sheet says, on one line", () => {
-  const prices = { input: 1.25, output: 10, cacheRead: 0.125 };
+test("W16 prices: what a call pays for, on one line", () => {
   assert.equal(
-    pricesLine(prices, "en-US"),
-    "USD per million tokens: input $1.25, output $10.00, cache read $0.125",
+    pricesLine(PRICES, "en-US"),
+    "USD per million tokens: written to the cache $3.75, read from it $0.30, answers $15.00",
   );
-  assert.match(pricesLine({ ...prices, tiers: [{ above: 200_000, input: 2 }] }), /; more for large prompts$/);
 });

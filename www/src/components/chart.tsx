@@ -34,7 +34,7 @@ export function Chart({ state, at, onSeek, onOpen }: Props) {
     return names.map((name, i) => ({ name, path: paths[i] ?? "" }));
   }, [samples, length, contextWindow, width, height]);
 
-  const threshold = samples.at(-1)?.threshold ?? state.usage?.threshold ?? contextWindow;
+  const trigger = samples.at(-1)?.trigger ?? contextWindow;
   const bare = samples.filter(({ without }) => without <= top).map(({ x, without }) => ({ x, y: without }));
   const overflow = samples.find(({ without }) => without > contextWindow);
   const shown: Sample | undefined = hover === undefined ? undefined : nearest(samples, hover);
@@ -86,11 +86,11 @@ export function Chart({ state, at, onSeek, onOpen }: Props) {
             class="trigger"
             x1={PAD.left}
             x2={width - PAD.right}
-            y1={scaleY(threshold)}
-            y2={scaleY(threshold)}
+            y1={scaleY(trigger)}
+            y2={scaleY(trigger)}
           />
-          <text class="trigger" x={PAD.left + 6} y={scaleY(threshold) - 5}>
-            trigger {short(threshold)}
+          <text class="trigger" x={PAD.left + 6} y={scaleY(trigger) - 5}>
+            trigger {short(trigger)}
           </text>
 
           <path class="bare" d={linePath(bare, scaleX, scaleY)} />

@@ -1,7 +1,8 @@
+import { stepsOf } from "../logic/presets.js";
 import type { Compaction } from "../run/types.js";
 import { CompactionDiff } from "./compaction-diff.js";
 import { Icon } from "./icon.js";
-import { count, percent, plural } from "./labels.js";
+import { costOf, count, leftText, percent, plural } from "./labels.js";
 
 interface Props {
   compactions: readonly Compaction[];
@@ -23,10 +24,8 @@ export function Compactions({ compactions, selected, onSelect, onOffload }: Prop
   return (
     <ol class="compactions">
       {[...compactions].reverse().map((compaction) => {
-        const { number, kind, previousTokens, tokensAfter, manual, x, edits, durationMs, llmCalls, deleted } =
-          compaction;
+        const { number, kind, previousTokens, tokensAfter, manual, x, edits, deleted, why } = compaction;
         const open = number === selected;
-        const moved = edits.reduce((sum, { offload }) => sum + (offload?.offloadedCount ?? 0), 0);
         return (
           <li key={number} class={open ? "open" : ""} id={`compaction-${number}`}>
             <button
@@ -40,12 +39,11 @@ export function Compactions({ compactions, selected, onSelect, onOffload }: Prop
               </span>
               <span class="title">
                 <b>
-                  {kind === "summary" ? "Summary" : "Offload"}
+                  {stepsOf(edits)}
                   {manual ? " · /compact" : ""}
                 </b>
                 <span>
                   at message {count(x)}
-                  {moved > 0 ? ` · ${plural(moved, "result")} moved out` : ""}
                   {deleted.length > 0 ? ` · ${plural(deleted.length, "offload")} retired` : ""}
                 </span>
               </span>
@@ -60,8 +58,10 @@ export function Compactions({ compactions, selected, onSelect, onOffload }: Prop
             {open && (
               <>
                 <p class="facts">
-                  {count(Math.round(durationMs))} ms ·{" "}
-                  {llmCalls === 0 ? "no model call" : plural(llmCalls, "model call")}
+                  Why: {why}. Cost: {costOf(compaction)}. Left: {leftText(compaction.left)}.
+                </p>
+                <p class="facts">
+                  {count(Math.round(compaction.durationMs))} ms
                   {compaction.problems === 0
                     ? " · valid for the provider"
                     : ` · ${plural(compaction.problems, "broken rule")}`}

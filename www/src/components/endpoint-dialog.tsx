@@ -20,7 +20,7 @@ export function EndpointDialog({ endpoint, onClose, onSave }: Props) {
   return (
     <Dialog title="Use a model of your own" onClose={onClose}>
       <p>
-        Nothing here needs one: without a model the built-in extractive summariser works. With one, you can
+        Nothing here needs one: without a model the built-in extractive summarizer works. With one, you can
         chat with the session and let it write the summaries. Your browser then sends the conversation to the
         endpoint below and to nobody else. The key is kept in this tab only, and forgotten when you close it.
       </p>

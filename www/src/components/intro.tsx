@@ -1,6 +1,7 @@
 import { useState } from "preact/hooks";
+import { hasEconomy, NAMES, PRESETS } from "../logic/presets.js";
 import { WINDOWS } from "../run/initial.js";
-import type { RunState, SourceName } from "../run/types.js";
+import type { RunState, Setup, SourceName } from "../run/types.js";
 import { Icon } from "./icon.js";
 import { count } from "./labels.js";
 
@@ -9,10 +10,10 @@ const INSTALL = "npm install context-compactor";
 interface Props {
   state: RunState;
   onSource(name: SourceName): void;
-  onWindow(tokens: number): void;
+  onSetup(change: Partial<Setup>): void;
 }
 
-export function Intro({ state, onSource, onWindow }: Props) {
+export function Intro({ state, onSource, onSetup }: Props) {
   return (
     <section class="intro" aria-labelledby="title">
       <div>
@@ -22,6 +23,7 @@ export function Intro({ state, onSource, onWindow }: Props) {
           messages plays into a real session with room for {count(state.contextWindow)} tokens. Watch what
           stays, what moves out of the context, and where every message went.
         </p>
+        <Install />
       </div>
       <div class="setup">
         <label>
@@ -39,7 +41,7 @@ export function Intro({ state, onSource, onWindow }: Props) {
           <span>Window</span>
           <select
             value={state.contextWindow}
-            onChange={(event) => onWindow(Number(event.currentTarget.value))}
+            onChange={(event) => onSetup({ contextWindow: Number(event.currentTarget.value) })}
           >
             {WINDOWS.map((tokens) => (
               <option key={tokens} value={tokens}>
@@ -48,9 +50,62 @@ export function Intro({ state, onSource, onWindow }: Props) {
             ))}
           </select>
         </label>
-        <Install />
+        <Policy state={state} onSetup={onSetup} />
       </div>
     </section>
+  );
+}
+
+/** The preset, and the option that goes with one of them. */
+function Policy({ state: { preset, economy }, onSetup }: Omit<Props, "onSource">) {
+  return (
+    <>
+      <label>
+        <span>Preset</span>
+        <select
+          value={preset}
+          aria-describedby="preset-does"
+          onChange={(event) => {
+            const chosen = NAMES[event.currentTarget.selectedIndex] ?? preset;
+            onSetup({ preset: chosen, economy: economy && hasEconomy(chosen) });
+          }}
+        >
+          {NAMES.map((name) => (
+            <option key={name} value={name}>
+              {name}
+            </option>
+          ))}
+        </select>
+      </label>
+      <label class="switch">
+        <span>Least bill</span>
+        <span class="choice">
+          <input
+            type="checkbox"
+            role="switch"
+            checked={economy}
+            disabled={!hasEconomy(preset)}
+            aria-describedby="economy-does"
+            onChange={(event) => onSetup({ economy: event.currentTarget.checked })}
+          />
+          <code>economy</code>
+        </span>
+      </label>
+      <p class="does">
+        <span id="preset-does">
+          <code>{preset}</code>: {PRESETS[preset].does}.
+        </span>{" "}
+        <span id="economy-does">
+          {hasEconomy(preset) ? (
+            economy && "With economy that comes sooner, as soon as it is the least bill."
+          ) : (
+            <>
+              <code>economy</code> goes with <code>balanced</code> only: the other presets act at their own numbers.
+            </>
+          )}
+        </span>
+      </p>
+    </>
   );
 }
 

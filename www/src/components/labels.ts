@@ -1,4 +1,7 @@
-import type { Fate } from "../run/types.js";
+import { plural } from "../logic/numbers.js";
+import type { Compaction, Fate, Left } from "../run/types.js";
+
+export { count, percent, plural, short } from "../logic/numbers.js";
 
 export const FATES: readonly Fate[] = ["verbatim", "offloaded", "summarized", "reduced", "dropped"];
 
@@ -10,7 +13,7 @@ export const FATE_HINT: Record<Fate, string> = {
   dropped: "left out, with a reason",
 };
 
-/** Colour of a category of the context, by what its name says. */
+/** Color of a category of the context, by what its name says. */
 export function categoryColor(name: string): string {
   const text = name.toLowerCase();
   if (text.includes("summar") || text.includes("checkpoint")) return "var(--c-summary)";
@@ -21,12 +24,22 @@ export function categoryColor(name: string): string {
   return "var(--c-assistant)";
 }
 
-const numbers = new Intl.NumberFormat();
-const percents = new Intl.NumberFormat(undefined, { style: "percent", maximumFractionDigits: 0 });
-const compact = new Intl.NumberFormat(undefined, { notation: "compact", maximumFractionDigits: 1 });
+/** What a compaction costs beside the tokens that it frees. */
+export function costOf({ llmCalls, rewritten }: Compaction): string {
+  const calls = llmCalls === 0 ? "no model call" : plural(llmCalls, "model call");
+  return `${calls}, ${rewritten === 0 ? "the provider's cache stays" : `${plural(rewritten, "token")} cached anew`}`;
+}
 
-export const count = (value: number): string => numbers.format(value);
-export const percent = (share: number): string => percents.format(share);
-export const short = (value: number): string => compact.format(value);
-export const plural = (value: number, word: string): string =>
-  `${count(value)} ${word}${value === 1 ? "" : "s"}`;
+const WHERE: Record<Fate, string> = {
+  verbatim: "kept",
+  summarized: "into the summary",
+  offloaded: "behind references",
+  reduced: "shortened",
+  dropped: "left out",
+};
+
+/** What left the context, and where it is. */
+export function leftText(left: readonly Left[]): string {
+  if (left.length === 0) return "nothing";
+  return left.map(({ fate, messages }) => `${plural(messages, "message")} ${WHERE[fate]}`).join(", ");
+}

@@ -1,3 +1,4 @@
+import { soonerOf } from "../logic/presets.js";
 import type { RunState, Sample } from "../run/types.js";
 import { categoryColor, count, percent } from "./labels.js";
 
@@ -6,7 +7,9 @@ export function Meter({ state, sample }: { state: RunState; sample: Sample | und
   const max = state.contextWindow;
   const used = sample?.used ?? 0;
   const without = sample?.without ?? 0;
-  const threshold = sample?.threshold ?? state.usage?.threshold ?? max;
+  const trigger = sample?.trigger ?? max;
+  const acts = `compacts at ${count(trigger)}${state.economy ? " at the latest" : ""}`;
+  const sooner = soonerOf(state);
   const overflowed = without > max;
   const categories = sample?.categories ?? [];
   return (
@@ -26,7 +29,7 @@ export function Meter({ state, sample }: { state: RunState; sample: Sample | und
         aria-valuemin={0}
         aria-valuemax={max}
         aria-valuenow={used}
-        aria-valuetext={`${count(used)} of ${count(max)} tokens, compaction at ${count(threshold)}`}
+        aria-valuetext={`${count(used)} of ${count(max)} tokens, ${acts}`}
       >
         {categories.map(({ name, tokens }) => (
           <i
@@ -35,11 +38,16 @@ export function Meter({ state, sample }: { state: RunState; sample: Sample | und
             style={{ width: `${(tokens / max) * 100}%`, background: categoryColor(name) }}
           />
         ))}
-        <b class="trigger" style={{ left: `${(threshold / max) * 100}%` }} />
+        <b class="trigger" style={{ left: `${(trigger / max) * 100}%` }} />
       </div>
       <p class="scale">
-        <span style={{ left: `${(threshold / max) * 100}%` }}>compacts at {count(threshold)}</span>
+        <span style={{ left: `${(trigger / max) * 100}%` }}>{acts}</span>
       </p>
+      {state.idle && state.view === undefined ? (
+        <p class="acts idle">Nothing left at the last call: {state.idle}.</p>
+      ) : (
+        sooner && <p class="acts">Sooner: {sooner}.</p>
+      )}
 
       <ul class="categories">
         {categories.map(({ name, tokens }) => (

@@ -134,7 +134,7 @@ function Marker({ compaction, onOpen }: { compaction: Compaction; onOpen(number:
     <li class={`fold ${kind}`}>
       <button type="button" onClick={() => onOpen(number)}>
         <Icon name={kind === "summary" ? "summarized" : "offloaded"} />
-        <span>{kind === "summary" ? "Summarised" : "Offloaded"}</span>
+        <span>{kind === "summary" ? "Summarized" : "Offloaded"}</span>
         <span class="number">
           {count(previousTokens)} → {count(tokensAfter)}
         </span>

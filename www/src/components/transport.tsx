@@ -13,7 +13,7 @@ interface Props {
   onSpeed(speed: number): void;
 }
 
-/** Play, step, speed, and the run as one strip: a column per message, as high as it is long, coloured by its fate. */
+/** Play, step, speed, and the run as one strip: a column per message, as high as it is long, colored by its fate. */
 export function Transport({ state, at, fates, onPlay, onPause, onSeek, onSpeed }: Props) {
   const { log, weights, playing, source, cursor, speed, view } = state;
   const length = log.length + source.length - cursor;

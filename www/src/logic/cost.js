@@ -1,44 +1,16 @@
 // @ts-check
-/** What the tab “Cost” compares, and what of the reports it shows. */
+/** What the tab “Cost” shows of replays, and of what compactors retain. */
 import { ticks } from "./series.js";
 
-/** @typedef {import("../evaluator.js").PolicyRule} PolicyRule */
-/** @typedef {import("../evaluator.js").ReplayReport} ReplayReport */
 /** @typedef {import("../evaluator.js").RecallReport} RecallReport */
 /** @typedef {import("../evaluator.js").RecallScores} RecallScores */
 /** @typedef {import("../evaluator.js").CompactorName} CompactorName */
-/** @typedef {import("../evaluator.js").Prices} Prices */
-/** @typedef {"none" | "threshold" | "slide" | "clear" | "balanced"} PolicyId */
-/** @typedef {{ id: PolicyId, name: string, rule: PolicyRule }} NamedPolicy */
-/** @typedef {{ x: number, y: number }} Point */
-/** @typedef {{ id: PolicyId, name: string, points: Point[] }} Line */
-/** @typedef {{ cost: number, ratio: number | undefined, compactions?: number, refetches?: number, largest?: number, isOver?: boolean }} Figures */
-/** @typedef {{ id: PolicyId | "optimum", name: string, figures: Figures | undefined }} CostRow */
+/** @typedef {import("../../../bench/front/replay.mjs").Call} Call */
 /** @typedef {Pick<RecallScores, "mention" | "context" | "recoverable">} Shares */
-
-/** Policies for a window. That of `balanced` has the engine's own numbers: when it acts, and what it leaves beside a page.
- *  @param {number} window @returns {NamedPolicy[]} */
-export function policiesFor(window) {
-  const at = Math.round(0.85 * window);
-  const answer = Math.min(16_384, Math.floor(window / 4));
-  const trigger = Math.max(Math.min(0.75 * window, 96_000), 0.5 * window);
-  return [
-    { id: "none", name: "No compaction", rule: { kind: "none" } },
-    { id: "threshold", name: "Fixed threshold", rule: { kind: "threshold", at, keep: Math.round(0.1 * window) } },
-    { id: "slide", name: "Sliding window", rule: { kind: "slide", at, to: at } },
-    { id: "clear", name: "Clear every turn", rule: { kind: "clear", at: 0, keep: 3 } },
-    {
-      id: "balanced",
-      name: "balanced",
-      rule: {
-        kind: "threshold",
-        at: Math.floor(Math.min(trigger, 0.9 * (window - answer))),
-        keep: Math.floor(0.275 * window),
-        clear: { keep: 3, minTokens: 1_000, inputs: false },
-      },
-    },
-  ];
-}
+/** One policy, call by call; `error`: why it ended before the transcript did.
+ *  @typedef {{ id: "none" | "preset" | "economy", name: string, calls: Call[], error?: string }} Curve */
+/** @typedef {{ id: Curve["id"], name: string, isEnded: boolean, cost: number, share: number | undefined, calls: number, lost: number,
+ *  compactions: number, largest: number }} Row */
 
 /** @type {readonly CompactorName[]} */
 export const COMPACTORS = ["keep-layer", "extractive", "tail", "masking", "bag of names + tail"];
@@ -47,31 +19,31 @@ export const BUDGETS = [0.05, 0.1];
 /** A run of the demo is short: what is usual for transcripts of agents would cut none of them. */
 export const CUTTING = { prefixTokens: 5_000, needs: 1 };
 
-/** What was paid so far, by call. @param {readonly NamedPolicy[]} policies @param {readonly ReplayReport[]} reports @returns {Line[]} */
-export function costLines(policies, reports) {
-  return policies.map(({ id, name }, i) => {
-    const steps = reports[i]?.steps ?? [];
-    return { id, name, points: [{ x: 0, y: 0 }, ...steps.map(({ cost }, call) => ({ x: call + 1, y: cost }))] };
-  });
+/** The points of a curve, from nothing on. @param {Curve} curve @param {"cost" | "lost"} figure */
+export function pointsOf({ calls }, figure) {
+  return [{ x: 0, y: 0 }, ...calls.map((call, at) => ({ x: at + 1, y: call[figure] }))];
 }
 
-/** A row for each policy, and one for the optimum; without figures as long as there are no reports.
- *  @param {readonly NamedPolicy[]} policies @param {readonly ReplayReport[] | undefined} reports @param {number} window
- *  @returns {CostRow[]} */
-export function costRows(policies, reports, window) {
-  const optimum = reports?.[0]?.optimum;
-  /** @param {number} cost */
-  const ratio = (cost) => (optimum === undefined || optimum === 0 ? undefined : cost / optimum);
-  /** @type {CostRow[]} */
-  const rows = policies.map(({ id, name }, i) => {
-    const report = reports?.[i];
-    if (!report) return { id, name, figures: undefined };
-    const { cost, compactions, refetches, largestPrompt: largest } = report;
-    const isOver = largest > window;
-    return { id, name, figures: { cost, ratio: ratio(cost), compactions, refetches, largest, isOver } };
+/** What each policy came to after `shown` calls; the share is of the first, which is none.
+ *  @param {readonly Curve[]} curves @param {number} shown @returns {Row[]} */
+export function rowsAt(curves, shown) {
+  const base = curves[0]?.calls.slice(0, shown).at(-1)?.cost ?? 0;
+  return curves.map(({ id, name, calls }) => {
+    const until = calls.slice(0, shown);
+    const { cost = 0, lost = 0 } = until.at(-1) ?? {};
+    const isEnded = until.length < shown;
+    return {
+      id,
+      name,
+      isEnded,
+      cost,
+      share: base > 0 && !isEnded ? cost / base : undefined,
+      calls: until.length,
+      lost,
+      compactions: until.filter(({ edits }) => edits > 0).length,
+      largest: Math.max(0, ...until.map(({ tokens }) => tokens)),
+    };
   });
-  const figures = optimum === undefined ? undefined : { cost: optimum, ratio: ratio(optimum) };
-  return [...rows, { id: "optimum", name: "Optimum", figures }];
 }
 
 /** Shares by budget for each compactor; without them as long as there is no report.
@@ -104,23 +76,11 @@ export function dollarTicks(max, count, locale) {
   return millionths.map((value) => ({ value: value / 1e6, text: format(value / 1e6) }));
 }
 
-/** A sheet of prices on one line. @param {Prices} prices @param {string} [locale] */
-export function pricesLine({ input, output, cacheRead, cacheWrite, tiers }, locale) {
+/** What a call pays for, on one line. @param {{ output: number, cacheRead: number, cacheWrite: number }} prices @param {string} [locale] */
+export function pricesLine({ output, cacheRead, cacheWrite }, locale) {
   const format = formatter(2, locale);
-  /** @param {string} what @param {number | undefined} price */
-  const part = (what, price) => (price === undefined ? [] : [`${what} ${exact(price, format, locale)}`]);
-  const parts = [
-    ...part("input", input),
-    ...part("output", output),
-    ...part("cache read", cacheRead),
-    ...part("cache write", cacheWrite),
-  ];
-  return `USD per million tokens: ${parts.join(", ")}${tiers && tiers.length > 0 ? "; more for large prompts" : ""}`;
-}
-
-/** Tenths of a cent stand in some sheets. @param {number} price @param {(amount: number) => string} format @param {string} [locale] */
-function exact(price, format, locale) {
-  return Math.round(price * 1_000) % 10 === 0 ? format(price) : formatter(3, locale)(price);
+  const parts = [`written to the cache ${format(cacheWrite)}`, `read from it ${format(cacheRead)}`, `answers ${format(output)}`];
+  return `USD per million tokens: ${parts.join(", ")}`;
 }
 
 /** @param {number} decimals @param {string} [locale] */

@@ -1,10 +1,8 @@
-import type { ChatItem, Compaction, LogEntry, Offload, Sample, SourceName } from "./types.js";
+import type { ChatItem, Compaction, LogEntry, Offload, Sample, Setup } from "./types.js";
 import type { Message } from "../engine.js";
 
 /** What the page needs to show a session again; the session itself is in the library's own database. */
-export interface RunRecord {
-  sourceName: SourceName;
-  contextWindow: number;
+export interface RunRecord extends Setup {
   /** Only for an import: the recorded runs are files of the site. */
   messages?: Message[];
   entries: LogEntry[];
@@ -19,8 +17,10 @@ let opening: Promise<IDBDatabase> | undefined;
 
 function database(): Promise<IDBDatabase> {
   opening ??= new Promise((resolve, reject) => {
-    const request = indexedDB.open(NAME, 1);
+    const request = indexedDB.open(NAME, 2);
     request.onupgradeneeded = () => {
+      // Runs of the first version do not say why their compactions came.
+      for (const name of [...request.result.objectStoreNames]) request.result.deleteObjectStore(name);
       request.result.createObjectStore("runs");
       request.result.createObjectStore("compactions");
     };

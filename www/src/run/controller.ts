@@ -7,16 +7,19 @@ import {
   openSession,
   validateHistory,
 } from "../engine.js";
-import type { CompactionResult, Edit, Format, Message, Session } from "../engine.js";
-import { answersOf, isExchangeOpen, kindOf, referencesOf } from "../logic/messages.js";
+import type { CompactionResult, Edit, Format, Message, SearchHit, Session } from "../engine.js";
+import { isExchangeOpen, kindOf } from "../logic/messages.js";
 import { callModel } from "../logic/model-call.js";
+import { triggerOf, whyOf } from "../logic/presets.js";
 import { claim, newId, release, remember, rememberedId } from "./address.js";
 import { deleteRun, loadRun, saveCompaction, saveRun, type RunRecord } from "./archive.js";
 import { loadEndpoint, saveEndpoint, summaryOptions, type Endpoint } from "./endpoint.js";
 import { describe } from "./describe.js";
 import { EMPTY } from "./initial.js";
+import { leftBy, offloadsAfter, rewrittenBy } from "./record.js";
+import { sessionOptions } from "./session-options.js";
 import { Store } from "./store.js";
-import type { ChatItem, Compaction, LogEntry, Offload, RunState, Sample, SourceName } from "./types.js";
+import type { ChatItem, Compaction, LogEntry, RunState, Sample, Setup, SourceName } from "./types.js";
 
 const STEP_MS = 1_000;
 
@@ -26,7 +29,8 @@ export class RunController extends Store<RunState> {
   #session: Session | undefined;
   #format: Format | undefined;
   #entries: LogEntry[] = [];
-  #appended = false;
+  /** Messages that no prepared prompt has yet. */
+  #fresh = 0;
   #timer: ReturnType<typeof setTimeout> | undefined;
   #abort: AbortController | undefined;
   #queue: Promise<unknown> = Promise.resolve();
@@ -45,7 +49,7 @@ export class RunController extends Store<RunState> {
     try {
       const known = id === undefined ? undefined : await loadRun(id);
       if (id === undefined || !known || !(await claim(id)))
-        return await this.begin("invoicing-run", autoplay);
+        return await this.begin({ sourceName: "invoicing-run" }, autoplay);
       await this.#restore(id, known.record, known.compactions);
     } catch (error) {
       this.#fail(error);
@@ -53,21 +57,17 @@ export class RunController extends Store<RunState> {
   }
 
   /** A new session on a recorded run, or on the user's own messages. */
-  async begin(
-    sourceName: SourceName,
-    autoplay: boolean,
-    own?: Message[],
-    contextWindow = this.state.contextWindow,
-  ): Promise<void> {
+  async begin(change: Partial<Setup>, autoplay: boolean, own?: Message[]): Promise<void> {
     this.pause();
+    const setup = { ...setupOf(this.state), ...change };
     await this.#exclusive(async () => {
       const id = newId();
-      const source = own ?? (await recorded(sourceName));
+      const source = own ?? (await recorded(setup.sourceName));
       await this.#close();
       await claim(id);
-      this.set({ ...EMPTY, id, sourceName, source, contextWindow, speed: this.state.speed });
+      this.set({ ...EMPTY, ...setup, id, source, speed: this.state.speed });
       this.#entries = [];
-      this.#appended = false;
+      this.#fresh = 0;
       await this.#open();
       this.#sample();
       await this.#save();
@@ -79,7 +79,7 @@ export class RunController extends Store<RunState> {
 
   async #restore(id: string, record: RunRecord, compactions: Compaction[]): Promise<void> {
     const source = record.messages ?? (await recorded(record.sourceName));
-    this.set({ ...EMPTY, id, source, sourceName: record.sourceName, contextWindow: record.contextWindow });
+    this.set({ ...EMPTY, ...setupOf(record), id, source });
     await this.#open();
     const session = this.#session;
     if (!session) return;
@@ -112,12 +112,11 @@ export class RunController extends Store<RunState> {
   }
 
   async #open(): Promise<void> {
-    const { id, source, contextWindow } = this.state;
+    const { id, source } = this.state;
     this.#format = await detectFormat([...source]);
     const session = await openSession({
       id,
-      contextWindow,
-      format: this.#format,
+      ...sessionOptions(this.state, this.#format),
       ...summaryOptions(this.endpoint),
     });
     session.on("progress", (progress) => {
@@ -135,22 +134,15 @@ export class RunController extends Store<RunState> {
   }
 
   /** Deletes the session and everything that this page kept about it, then begins again. */
-  async startOver(
-    sourceName = this.state.sourceName,
-    contextWindow = this.state.contextWindow,
-  ): Promise<void> {
+  async startOver(change: Partial<Setup> = {}): Promise<void> {
     this.pause();
-    const { id, source, sourceName: current } = this.state;
+    const { id, source, sourceName } = this.state;
     await this.#exclusive(async () => {
       await this.#session?.close({ delete: true });
       await deleteRun(id);
     }).catch((error: unknown) => this.#fail(error));
-    await this.begin(
-      sourceName,
-      true,
-      sourceName === "own" && current === "own" ? [...source] : undefined,
-      contextWindow,
-    );
+    const isOwn = sourceName === "own" && (change.sourceName ?? "own") === "own";
+    await this.begin(change, true, isOwn ? [...source] : undefined);
   }
 
   async setEndpoint(endpoint: Endpoint | undefined): Promise<void> {
@@ -214,7 +206,7 @@ export class RunController extends Store<RunState> {
     const { source, cursor } = this.state;
     const message = source[cursor];
     if (!message || !this.#session) return;
-    if (kindOf(message) === "assistant" && this.#appended) await this.#prepare();
+    if (kindOf(message) === "assistant" && this.#fresh > 0) await this.#prepare();
     await this.#append(message, { source: cursor });
     this.set({ cursor: cursor + 1 });
     if (performance.now() - this.#saved > 400) await this.#save();
@@ -225,7 +217,7 @@ export class RunController extends Store<RunState> {
     if (!session) return;
     await session.append(message);
     this.#entries.push(entry);
-    this.#appended = true;
+    this.#fresh += 1;
     const { log, context, weights } = this.state;
     this.set({
       log: [...log, message],
@@ -241,10 +233,13 @@ export class RunController extends Store<RunState> {
     if (!session) return [];
     const before = [...this.state.context];
     const previousTokens = session.context.usage().usedTokens;
+    const isDue = previousTokens >= this.#trigger();
+    // Elsewhere it is known without the plan, which is the work of a compaction.
+    const plan = isDue || this.state.economy ? (await session.context.plan()).reason : "";
     const started = performance.now();
     const prepared = await this.#working("Compacting", (signal) => session.prepare({ signal }));
-    this.#appended = false;
-    this.set({ context: prepared.messages });
+    const isIdle = isDue && prepared.edits.length === 0;
+    this.set({ context: prepared.messages, idle: isIdle ? plan : undefined });
     if (prepared.edits.length > 0) {
       await this.#record({
         before,
@@ -252,9 +247,10 @@ export class RunController extends Store<RunState> {
         edits: prepared.edits,
         result: prepared.result,
         started,
-        manual: false,
+        plan,
       });
     }
+    this.#fresh = 0;
     if (prepared.result?.success === false) {
       this.#say({
         from: "note",
@@ -273,58 +269,42 @@ export class RunController extends Store<RunState> {
     edits: Edit[];
     result: CompactionResult | undefined;
     started: number;
-    manual: boolean;
+    /** Absent where the user asked for it. */
+    plan?: string;
   }): Promise<void> {
     const session = this.#session;
     if (!session) return;
     this.#refresh();
-    const { log, context, compactions, ledger, usage, id } = this.state;
-    const { result } = change;
-    const summarized = result?.summary !== undefined;
+    const { log, context, compactions, usage, id } = this.state;
+    const { result, plan, previousTokens, edits } = change;
+    const ledger = await session.context.explain();
+    const trigger = this.#trigger();
     const compaction: Compaction = {
       number: compactions.length + 1,
       x: log.length,
-      kind: summarized ? "summary" : "offload",
-      manual: change.manual,
+      kind: result?.summary === undefined ? "offload" : "summary",
+      manual: plan === undefined,
+      why: plan === undefined ? "asked for with /compact" : whyOf({ previousTokens, trigger, edits, plan }, this.state),
+      trigger,
+      rewritten: rewrittenBy(change.before, context, this.#fresh, (message) => this.#weigh(message)),
+      left: leftBy(ledger, compactions.at(-1)?.ledger ?? [], this.state.weights),
       before: change.before,
       after: [...context],
-      previousTokens: change.previousTokens,
+      previousTokens,
       tokensAfter: usage?.usedTokens ?? 0,
-      edits: change.edits,
+      edits,
       deleted: result?.retiredRefs ?? [],
       llmCalls: result?.llmCalls ?? 0,
       durationMs: performance.now() - change.started,
-      ledger: [...ledger],
+      ledger,
       problems: (await validateHistory([...context], this.#format ? { format: this.#format } : {})).problems.length,
       ...(result?.summary === undefined ? {} : { summary: result.summary }),
       ...(result?.reason === undefined ? {} : { reason: result.reason }),
     };
-    this.set({ compactions: [...compactions, compaction], offloads: this.#offloads(compaction) });
+    this.set({ compactions: [...compactions, compaction], offloads: offloadsAfter(compaction, log, this.state.offloads) });
     this.#sample();
     await saveCompaction(id, compaction);
     await this.#save();
-  }
-
-  /** References stand in the messages, several in one perhaps; what was summarized since is named by the ledger. */
-  #offloads({ after, deleted, ledger, x }: Compaction): Offload[] {
-    const { log, offloads } = this.state;
-    const known = new Map(offloads.map((offload) => [offload.ref, offload]));
-    const answers = new Map(
-      log.flatMap((message, index) => answersOf(message).map((id) => [id, index] as const)),
-    );
-    const named = ledger.flatMap(({ ref, index }) =>
-      ref ? [{ ref, callId: answersOf(log[index] ?? {})[0] ?? "" }] : [],
-    );
-    const hashes = new Map(ledger.map(({ ref, sha256 }) => [ref, sha256]));
-    for (const { ref, callId } of [...after.flatMap(referencesOf), ...named]) {
-      const index = answers.get(callId);
-      if (index === undefined || known.has(ref)) continue;
-      const sha256 = hashes.get(ref);
-      known.set(ref, { ref, index, callId, x, retired: false, ...(sha256 === undefined ? {} : { sha256 }) });
-    }
-    return [...known.values()].map((offload) =>
-      deleted.includes(offload.ref) ? { ...offload, retired: true } : offload,
-    );
   }
 
   #refresh(): void {
@@ -332,6 +312,11 @@ export class RunController extends Store<RunState> {
     if (!session) return;
     this.set({ usage: session.context.usage() });
     void session.context.explain().then((ledger) => this.#session === session && this.set({ ledger }));
+  }
+
+  #trigger(): number {
+    const { usage, samples } = this.state;
+    return usage ? triggerOf(usage, samples.at(-1)?.trigger) : 0;
   }
 
   #sample(): void {
@@ -342,8 +327,7 @@ export class RunController extends Store<RunState> {
       x: log.length,
       used: usage.usedTokens,
       without,
-      threshold: usage.threshold,
-      max: usage.maxTokens,
+      trigger: this.#trigger(),
       categories: usage.categories
         .filter(({ kind }) => kind === "used")
         .map(({ name, tokens }) => ({ name, tokens })),
@@ -354,10 +338,15 @@ export class RunController extends Store<RunState> {
     });
   }
 
-  /** The text of an offload, read back from the session. */
-  async readOffload(ref: string): Promise<string> {
+  /** The text of a reference, read back from the session. */
+  async read(ref: string): Promise<string> {
     if (!this.#session) throw new Error("The session is not open.");
     return this.#session.recall.read(ref);
+  }
+
+  /** What the session finds of everything that was said, in the context or not. */
+  async search(query: string): Promise<SearchHit[]> {
+    return (await this.#session?.recall.search(query, { limit: 8 })) ?? [];
   }
 
   // ---- chat ---------------------------------------------------------------------------------------------------
@@ -393,7 +382,7 @@ export class RunController extends Store<RunState> {
     // What was freed is gone also where the rest still does not fit.
     if (result.freedTokens > 0) {
       this.set({ context: result.messages });
-      await this.#record({ before, previousTokens, edits: result.appliedEdits, result, started, manual: true });
+      await this.#record({ before, previousTokens, edits: result.appliedEdits, result, started });
     }
     return result;
   }
@@ -452,12 +441,11 @@ export class RunController extends Store<RunState> {
   }
 
   async #save(): Promise<void> {
-    const { id, sourceName, contextWindow, source, samples, offloads, chat, overflowAt } = this.state;
+    const { id, sourceName, source, samples, offloads, chat, overflowAt } = this.state;
     if (id === "") return;
     this.#saved = performance.now();
     await saveRun(id, {
-      sourceName,
-      contextWindow,
+      ...setupOf(this.state),
       entries: [...this.#entries],
       samples: [...samples],
       offloads: [...offloads],
@@ -480,6 +468,10 @@ export class RunController extends Store<RunState> {
   dismissError(): void {
     this.set({ error: undefined });
   }
+}
+
+function setupOf({ sourceName, contextWindow, preset, economy }: Setup): Setup {
+  return { sourceName, contextWindow, preset, economy };
 }
 
 const NO_ENDPOINT =

@@ -24,7 +24,7 @@ export function saveEndpoint(endpoint: Endpoint | undefined): void {
   }
 }
 
-/** Session options: the user's model writes the summaries, or the built-in extractive summariser does. */
+/** Session options: the user's model writes the summaries, or the built-in extractive summarizer does. */
 export function summaryOptions(endpoint: Endpoint | undefined): CompactOptions {
   if (!endpoint?.summaries) return {};
   return {

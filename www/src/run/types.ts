@@ -1,7 +1,16 @@
-import type { ContextUsage, Edit, LedgerEntry, Message, Progress } from "../engine.js";
+import type { ContextUsage, Edit, LedgerEntry, Message, Preset, Progress } from "../engine.js";
 
 export type Fate = LedgerEntry["fate"];
 export type SourceName = "invoicing-run" | "queue-triage" | "own";
+
+/** What a run is begun with. */
+export interface Setup {
+  sourceName: SourceName;
+  contextWindow: number;
+  preset: Preset;
+  /** Only with `balanced`. */
+  economy: boolean;
+}
 
 /** Context after one step. `x` is the number of messages appended so far. */
 export interface Sample {
@@ -9,9 +18,16 @@ export interface Sample {
   used: number;
   /** Tokens of all messages so far: what would be sent without compaction. */
   without: number;
-  threshold: number;
-  max: number;
+  /** Tokens at which the next compaction comes. */
+  trigger: number;
   categories: { name: string; tokens: number }[];
+}
+
+/** Messages that a compaction took out of the context, all or in part. */
+export interface Left {
+  fate: Fate;
+  messages: number;
+  tokens: number;
 }
 
 /** One rewrite of the context, with the messages that the model saw before and after it. */
@@ -20,6 +36,13 @@ export interface Compaction {
   x: number;
   kind: "offload" | "summary";
   manual: boolean;
+  /** Why it came. */
+  why: string;
+  /** Tokens at which it comes at the latest. */
+  trigger: number;
+  /** Tokens of the provider's cache that are written again, since something before them changed. */
+  rewritten: number;
+  left: Left[];
   before: Message[];
   after: Message[];
   previousTokens: number;
@@ -57,12 +80,10 @@ export interface ChatItem {
 /** A message of the session: from the source by index, or typed into the chat. */
 export type LogEntry = { source: number } | { own: Message };
 
-export interface RunState {
+export interface RunState extends Setup {
   phase: "opening" | "ready" | "failed";
   error: string | undefined;
   id: string;
-  sourceName: SourceName;
-  contextWindow: number;
   source: readonly Message[];
   /** How many messages of the source are in the session. */
   cursor: number;
@@ -76,6 +97,8 @@ export interface RunState {
   offloads: readonly Offload[];
   ledger: readonly LedgerEntry[];
   usage: ContextUsage | undefined;
+  /** Why nothing left the context at the trigger, where nothing did. */
+  idle: string | undefined;
   playing: boolean;
   speed: number;
   /** The step that is looked at; `undefined` follows the run. */

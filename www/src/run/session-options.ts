@@ -1,0 +1,11 @@
+import { PRICES } from "../../../bench/front/replay.mjs";
+import type { Format, SessionOptions } from "../engine.js";
+import type { Setup } from "./types.js";
+
+/** Options of the session that plays, and of those that replay it: the same ones, so that they act alike. */
+export function sessionOptions(
+  { contextWindow, preset, economy }: Omit<Setup, "sourceName">,
+  format: Format,
+): SessionOptions {
+  return { contextWindow, format, preset, prices: PRICES, ...(economy ? { economy } : {}) };
+}
