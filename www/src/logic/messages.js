@@ -59,7 +59,7 @@ export function referencesOf(message) {
           .filter(({ type }) => type === "tool_result")
           .map((block) => ({ callId: string(block.tool_use_id), text: contentText(block.content) }));
   return results.flatMap(({ callId, text }) => {
-    const ref = /^Tool result is at: (off_[a-z0-9]{26})$/.exec(text)?.[1];
+    const ref = /^Tool result is at: (off_[a-z0-9]{26})(?: \(.*|$)/.exec(text)?.[1];
     return ref === undefined ? [] : [{ ref, callId }];
   });
 }

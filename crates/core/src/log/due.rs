@@ -19,9 +19,9 @@ impl State {
         self.row.attempted_at.is_some_and(|at| self.row.steps.saturating_sub(at) < steps)
     }
 
-    /// Tokens of a prompt at which the session acts.
+    /// Tokens of a prompt at which the session acts: what does not fit is acted on whatever the preset says.
     pub(crate) fn threshold(&self) -> usize {
-        self.settings.threshold.of(self.fixed_tokens)
+        self.settings.threshold.of(self.fixed_tokens).min(self.settings.hard_limit)
     }
 
     /// True when the session acts.

@@ -297,6 +297,19 @@ fn w14_eighty_pasted_rules_stand_after_a_summary_whoever_writes_it() {
 }
 
 #[test]
+fn w16_no_preset_shows_a_number_at_which_the_prompt_would_not_fit_any_more() {
+    for preset in ["balanced", "offload", "react", "layered", "factor3", "checkpoint"] {
+        for window in [16_000, 32_000, 64_000, 200_000] {
+            let harness = Harness::new(json!({ "preset": preset, "contextWindow": window }));
+            let usage = harness.session.usage().unwrap();
+            let buffer = usage.categories.iter().find(|part| part.kind == "buffer").unwrap().tokens;
+            let room = window - buffer;
+            assert!(usage.threshold <= room, "{preset}, {window}: {} of {room}", usage.threshold);
+        }
+    }
+}
+
+#[test]
 fn w10_a_page_says_what_it_stands_for_and_how_the_rest_is_read_only_where_that_is_so() {
     for recall in [true, false] {
         let mut harness = harness(32_000, json!({ "recall": recall }));
