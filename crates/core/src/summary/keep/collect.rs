@@ -175,9 +175,16 @@ impl KeepLayerBuilder {
         let arguments = serde_json::from_str::<Value>(&call.arguments).unwrap_or(Value::Null);
         self.state.called(call, &arguments);
         self.events.called((at, position), call, &arguments);
-        let source: Rc<str> = self.state.source(&call.id).into();
+        // What is run is told among what happened.
+        let source = files::command(&arguments).is_none().then(|| Rc::from(self.state.source(&call.id)));
         texts(&arguments, &mut |text| {
-            self.lines.add_text(at, &without_base64(text), Some(&source), |_| 0.8);
+            let text = without_base64(text);
+            match &source {
+                Some(source) => self.lines.add_text(at, &text, Some(source), |_| 0.8),
+                None => entities::each(&text, &mut |number, weight| {
+                    self.lines.emphasise(number, weight, at, 0.8);
+                }),
+            }
         });
         // What is named outside of lines: numbers, short texts.
         arguments_of(&arguments, &mut |kind, name| {

@@ -35,7 +35,7 @@ pub struct Shares {
 
 impl Shares {
     /// A layer that replaces a conversation alone.
-    pub const ALONE: Shares = Shares { goal: 10, open: 50, said: 10, happened: 45, read: 10 };
+    pub const ALONE: Shares = Shares { goal: 10, open: 50, said: 10, happened: 60, read: 10 };
     /// A layer beside a summary, which tells what happened.
     pub const BESIDE: Shares = Shares { said: 15, happened: 0, ..Shares::ALONE };
 

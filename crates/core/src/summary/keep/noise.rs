@@ -3,7 +3,10 @@
 /// How lines begin that many files begin with.
 const FRONT: [&str; 5] = ["#include", "require(", "Copyright", "Licensed under", "SPDX-"];
 /// How lines of progress, of trailers and of tests that passed begin.
-const STARTS: [&str; 16] = [
+const STARTS: [&str; 19] = [
+    "✓",
+    "✔",
+    "√",
     "Co-Authored-By:",
     "Co-authored-by:",
     "Signed-off-by:",
