@@ -11,7 +11,11 @@ const run = JSON.parse(read("www/public/transcripts/invoicing-run.json"));
 
 /** The run as an app plays it, up to the first summary: what was there, and what is sent. */
 async function play() {
-  const session = await openSession({ store: "memory", contextWindow: 32_000, background: false, logger: () => {} });
+  // The same references each time.
+  let nth = 0;
+  const runtime = { now: () => Date.UTC(2026, 0, 1), id: () => `id-${nth++}` };
+  const options = { contextWindow: 32_000, background: false, advanced: { runtime }, logger: () => {} };
+  const session = await openSession({ store: "memory", ...options });
   const tools = session.recall.tools();
   try {
     for (const [at, message] of run.entries()) {
@@ -37,9 +41,6 @@ function line({ role, content, tool_calls: calls = [] }, at) {
   return [`${String(at).padStart(3)} ${role.padEnd(9)}`, content && `${first(content, 90)}${size}`, ...called].filter(Boolean).join(" ");
 }
 
-/** The page without what is drawn anew for each session. */
-const steady = (text) => text.replace(/\b(m\d+)[a-z]\b/g, "$1x").replace(/off_[a-z0-9]{26}/g, "off_…");
-
 async function page() {
   const { at, messages, before: full, after } = await play();
   const summary = messages.findIndex(({ content }) => content?.startsWith("[Compressed History]"));
@@ -62,7 +63,7 @@ ${before.slice(-6).join("\n")}
 
 \`\`\`\`text
 ${messages.slice(0, summary).map(line).join("\n")}
-${steady(messages[summary].content)}
+${messages[summary].content}
 \`\`\`\`
 
 Behind it stand the newest messages, from this one on:

@@ -24,6 +24,8 @@ const ANNOUNCES: usize = 160;
 /// Parts of the names of tools that keep lists of tasks: what is open has a section of its own.
 const LISTS: [&str; 5] = ["todo", "taskcreate", "taskupdate", "task_update", "update_plan"];
 
+/// Lines at the end of an output among which the one that counts is looked for.
+const LAST: usize = 8;
 /// Parts of the names of tools that run something, and of those that look for something.
 const RUNS: [&str; 5] = ["run", "test", "exec", "shell", "build"];
 const FINDS: [&str; 5] = ["grep", "glob", "search", "list", "find"];
@@ -154,10 +156,19 @@ fn outcome(call: &str, text: &str) -> String {
     match lines.as_slice() {
         [] => String::new(),
         [only] => head(only, OUTCOME).to_string(),
-        [.., last] if runs && !finds && tells(last) => head(last, OUTCOME / 2).to_string(),
+        [.., last] if runs && !finds && tells(last) => {
+            let counted = lines.iter().rev().take(LAST).find(|line| counts(line));
+            head(counted.unwrap_or(last), OUTCOME / 2).to_string()
+        }
         all if runs || finds => format!("{} lines", all.len()),
         all => head(&all.join(" "), OUTCOME).to_string(),
     }
+}
+
+/// A line that says how many of something passed or failed.
+fn counts(line: &str) -> bool {
+    const COUNTED: [&str; 4] = ["passed", "failed", "errors", "warnings"];
+    line.contains(|letter: char| letter.is_ascii_digit()) && COUNTED.iter().any(|word| line.contains(word))
 }
 
 /// A line with some words in it.
