@@ -1,8 +1,9 @@
 //! Passages of a conversation, and which of them say most: lazy greedy cover of what they name.
 //!
 //! What somebody said is a passage of one line; of a file, an output or an argument it is up to [`LINES`] lines that stand
-//! together, with where they are from. A passage is worth the sum over the things that it names, and that the layer does not name yet, of the weight of their kind
-//! times the root of how much was made of them (by whom, and how lately), for its length in tokens.
+//! together, with where they are from. A passage is worth the sum over the things that it names, and that the layer does
+//! not name yet, of the weight of their kind times the root of how much was made of them (by whom, and how lately), for its
+//! length in tokens.
 
 use super::{entities, noise};
 use crate::tokens::Estimator;
