@@ -15,7 +15,7 @@ export const s1summary = [
   {
     id: "S1.7",
     what: "the target is not told",
-    file: `${core}/summary/prompts/frame.md`,
+    file: `${core}/summary/prompts/rules.md`,
     from: " Target length: approximately {targetTokens} tokens.",
     to: "",
     tests: ["lib"],

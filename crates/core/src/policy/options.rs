@@ -129,7 +129,8 @@ pub static OPTIONS: &[Row] = &[
             "takes at most an eighth of it.")),
     Row::count("summarize.targetTokens", 1).at(place!(target_tokens)).scaled(200).of(Rung::Summarise)
         .was(was!["offload.targetTokens", "layered.targetTokens", "factor3.targetTokens"])
-        .doc(doc!("Length of a summary, in tokens. In preset `checkpoint` the default depends on its level.")),
+        .doc(doc!("Length of a summary, in tokens. In preset `checkpoint` the default depends on its level. In `balanced`, a summary that a model "
+            "writes takes by default an eighth of what it replaces, from this number up to twice as much. The answer may be a fifth longer.")),
     Row::range("summarize.detail", 1, 3).default("in preset `checkpoint` by the tokens that it replaces; else none")
         .doc(doc!("How detailed a summary is: 1 compact, 2 moderate, 3 detailed.")),
     Row::text("summarize.instructions").doc(doc!("More guidance for the summarizer, added to its prompt.")),

@@ -3,7 +3,7 @@
 use super::cost::{Prices, Rule};
 use super::digest::Digest;
 use super::numbers::Threshold;
-use super::presets::{Fallback, Numbers, Preset};
+use super::presets::{Fallback, Numbers, Preset, When};
 use super::rung::Rung;
 use crate::checkpoint::{Goal, Level, Mode, Range};
 use crate::context::Keep;
@@ -14,6 +14,10 @@ use crate::wire::provider::Provider;
 
 /// A summary takes at most one part in so many of a summariser's window that the app names.
 const SUMMARY_PART: usize = 8;
+
+/// Where the law of preset `balanced` holds, a summary that a model writes takes one part in so many of what it replaces,
+/// from the preset's length up to twice that: a long piece of work has more to say (`W8`).
+const TARGET_PART: usize = 8;
 
 /// Who writes summaries.
 #[derive(Debug, Clone, PartialEq)]
@@ -178,7 +182,10 @@ impl Settings {
             None => {
                 // No longer than a small summariser can write and read again.
                 let most = self.summary_window.map_or(usize::MAX, |window| window / SUMMARY_PART);
-                (None, self.numbers.target_tokens.min(most))
+                let target = self.numbers.target_tokens;
+                let grows = self.preset.when == When::Window && !self.is_target_given && self.asks_a_model();
+                let target = if grows { (tokens / TARGET_PART).clamp(target, target * 2) } else { target };
+                (None, target.min(most))
             }
         }
     }

@@ -14,7 +14,7 @@ use serde::Serialize;
 
 /// Version of the wording of all prompts. Raised with every change of a file in `prompts/`, because a summary is
 /// comparable only with those of the same wording.
-pub const PROMPT_VERSION: u32 = 4;
+pub const PROMPT_VERSION: u32 = 5;
 
 /// A prompt: what presets differ in, in a frame that they share. Templates have `{name}` places.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -68,8 +68,10 @@ pub static FACTOR3: PromptTemplate = PromptTemplate {
 pub static CHECKPOINT: PromptTemplate =
     PromptTemplate { name: "checkpoint", form: include_str!("prompts/checkpoint.md"), sections: &[] };
 
-/// The system prompt around a form; places `{form}`, `{targetTokens}`.
+/// The beginning of the system prompt; place `{form}`.
 const FRAME: &str = include_str!("prompts/frame.md");
+/// What every summary says and keeps to, behind the form; place `{targetTokens}`.
+const RULES: &str = include_str!("prompts/rules.md");
 
 pub(super) const REQUEST: &str = include_str!("prompts/request.md");
 pub(super) const PREVIOUS: &str = include_str!("prompts/previous_summary.md");
@@ -210,9 +212,16 @@ impl PromptTemplate {
 
     /// The system prompt.
     pub(super) fn system(&self, more: &str, options: &PromptOptions<'_>) -> String {
-        let form = ("form", self.form.trim_end());
+        let system = fill(FRAME.trim_end(), &[("form", self.form.trim_end())]);
+        self.with_rules(system, more, options)
+    }
+
+    /// The beginning of a prompt with what every summary keeps to, and what is asked of this one; `more` is said behind the
+    /// rules.
+    pub(super) fn with_rules(&self, mut system: String, more: &str, options: &PromptOptions<'_>) -> String {
         let target = options.target_tokens.to_string();
-        let mut system = fill(FRAME.trim_end(), &[form, ("targetTokens", &target)]);
+        system.push_str("\n\n");
+        system.push_str(&fill(RULES.trim_end(), &[("targetTokens", &target)]));
         system.push_str(more.trim_end());
         if let Some(what) = options.focus {
             system.push_str(&focus::focus(what));
