@@ -127,6 +127,9 @@ pub struct Settings {
     pub summariser: Summariser,
     /// The summariser's model, else the conversation's, as the app named it.
     pub summary_model: Option<String>,
+    /// Their requests may continue the conversation's own prompt (`W7`): they go to the same model, and where an endpoint is
+    /// asked, the app said what else is in its requests to that.
+    pub continues_prompts: bool,
     /// The app says how long they are to be.
     pub is_target_given: bool,
     /// What happens when that fails for good.

@@ -6,6 +6,7 @@ use super::focus::{self, Focus};
 use super::quote::quoted_text;
 use super::render::{MessageBlock, blocks, escape};
 use super::text::head;
+use super::thread::ThreadRequest;
 use crate::checkpoint::Goal;
 use crate::error::Result;
 use crate::message::Message;
@@ -154,6 +155,10 @@ pub struct SummaryRequest {
     /// The summariser's model as the app named it, for its `summarize` to use.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
+    /// The same asked at the end of the conversation's own prompt, where that can be continued. No part of what an answer is
+    /// known by: another process has another prompt.
+    #[serde(skip)]
+    pub thread: Option<ThreadRequest>,
 }
 
 /// A message of a [`SummaryRequest`].
@@ -207,6 +212,7 @@ impl PromptTemplate {
             facts,
             truncated: fitted.truncated,
             model: None,
+            thread: None,
         })
     }
 
@@ -242,7 +248,7 @@ pub(super) fn rejected(reason: &str) -> String {
 }
 
 /// What the summary must keep, as much of it as a twentieth of the request holds: the newest.
-fn kept(options: &PromptOptions<'_>) -> String {
+pub(super) fn kept(options: &PromptOptions<'_>) -> String {
     let room = options.max_input_tokens.map_or(usize::MAX, |limit| limit / KEPT_PART);
     let mut quotes: Vec<String> = Vec::new();
     let mut tokens = 0;
