@@ -6,9 +6,10 @@ use context_compactor_core::keys::batch::{Batch, Durability, Key, KeyPart};
 use context_compactor_core::policy::Settings;
 use context_compactor_core::standalone::Texts;
 use context_compactor_core::step::{Effect, EffectFailure, Event, ReportedUsage, Stored};
+use context_compactor_core::summary::ThreadRequest;
 use context_compactor_core::wire::provider;
 use context_compactor_core::{Code, Error};
-use js_sys::{Array, Object, Reflect, Uint8Array, Uint32Array};
+use js_sys::{Array, JSON, Object, Reflect, Uint8Array, Uint32Array};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json_borrow::Value;
@@ -90,6 +91,14 @@ fn message(object: &Object, whose: MessageSource, body: &str) {
     set(object, "body", body);
 }
 
+/// What continues the conversation's prompt, as `{ messages }`.
+fn thread(thread: &ThreadRequest) -> Object {
+    let object = Object::new();
+    let parsed = thread.messages.iter().map(|text| JSON::parse(text).unwrap_or(JsValue::UNDEFINED));
+    set(&object, "messages", parsed.collect::<Array>());
+    object
+}
+
 /// An effect as `{ id, type, parks?, … }`.
 pub(crate) fn effect(id: u32, effect: &Effect) -> Thrown<JsValue> {
     let object = Object::new();
@@ -131,7 +140,11 @@ pub(crate) fn effect(id: u32, effect: &Effect) -> Thrown<JsValue> {
             "notify"
         }
         Effect::Summarize { request, attempt, purpose, timeout_ms } => {
-            set(&object, "request", to_js(&**request)?);
+            let asked = to_js(&**request)?;
+            if let Some(thread) = &request.thread {
+                set(asked.unchecked_ref(), "thread", self::thread(thread));
+            }
+            set(&object, "request", asked);
             set(&object, "attempt", *attempt);
             set(&object, "purpose", to_js(purpose)?);
             set(&object, "ofResult", purpose.is_of_result());

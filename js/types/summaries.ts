@@ -1,6 +1,6 @@
 /** Requests to an app's own summarizer, and its answers. */
 
-import type { Usage } from "./messages.js";
+import type { Message, Usage } from "./messages.js";
 
 /** Something in the history that a good summary mentions. */
 export interface Fact {
@@ -14,7 +14,8 @@ export interface Fact {
   weight: number;
 }
 
-/** A request for a summary. Send `system` and `messages` to a model unchanged, and limit its answer to `maxTokens`. */
+/** A request for a summary. Send `system` and `messages` to a model unchanged, and limit its answer to `maxTokens`. Or, where
+ *  `thread` is there, send your last request again with its messages added: the provider has that prompt in its cache. */
 export interface SummaryRequest {
   /** System prompt for the summarizer. */
   system: string;
@@ -30,6 +31,15 @@ export interface SummaryRequest {
   truncated: boolean;
   /** The model to call: option `summarize.model`, else `model`. */
   model?: string;
+  /** The same request as a continuation of the conversation: add `messages`, which are in its format, to the prompt that
+   *  `prepare` returned last, and send it as you sent that: same model, system prompt, tools, tool choice and thinking settings
+   *  (a change of them can empty the provider's cache). They forbid calls: if the answer has one all the same, throw, and the next
+   *  attempt comes without `thread`, as after any failure but 408, 425, 429, 5xx and a timeout, and after an answer that was no
+   *  summary. Only sessions offer it, for a summary of their history. It is absent if nothing was prepared since the session
+   *  was opened, or that prompt was changed since or does not hold all that is summarized; if `summarize.model` is another model than `model`; if
+   *  the prompt holds a secret (`redact.secrets`) or `redact.text` is given; if the prompt and the answer do not fit the window
+   *  together; and if the history is shown in parts or shortened (`truncated`). */
+  thread?: { messages: Message[] };
 }
 
 /** The second argument of a `Summarize` function. */

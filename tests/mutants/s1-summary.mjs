@@ -15,7 +15,7 @@ export const s1summary = [
   {
     id: "S1.7",
     what: "the target is not told",
-    file: `${core}/summary/prompts/frame.md`,
+    file: `${core}/summary/prompts/rules.md`,
     from: " Target length: approximately {targetTokens} tokens.",
     to: "",
     tests: ["lib"],
@@ -40,8 +40,8 @@ export const s1summary = [
     id: "S1.7",
     what: "the conversation's model is not asked for",
     file: `${core}/policy/resolve.rs`,
-    from: ".or_else(|| model.clone()),",
-    to: ",",
+    from: ".or_else(|| model.clone());",
+    to: ";",
     tests: ["compact_rules"],
   },
   {
@@ -56,8 +56,8 @@ export const s1summary = [
     id: "S1.7",
     what: "there is an attempt less",
     file: `${core}/compaction/ask.rs`,
-    from: "for attempt in 1..=of {",
-    to: "for attempt in 1..of {",
+    from: "if attempt > of {",
+    to: "if attempt >= of {",
     tests: ["compact_rules"],
   },
   {

@@ -43,6 +43,12 @@ pub(super) trait SummaryJob {
         false
     }
 
+    /// An answer, or a refusal, that another form of the request may mend: from now on it is a prompt of its own. True when
+    /// what was sent continued the conversation's prompt: that was no attempt.
+    fn leaves_thread(&mut self) -> bool {
+        false
+    }
+
     /// The line about an attempt of so many that failed.
     fn failed(_attempt: u32, _of: u32, _why: &Error) -> Option<String> {
         None
@@ -87,10 +93,13 @@ pub(super) async fn ask<J: SummaryJob>(
     {
         return Ok(written);
     }
-    let of = job.attempts(settings);
+    let mut of = job.attempts(settings);
     let mut last = Error::new(Code::SummaryFailed, "no attempt was made");
     let (mut refused, mut lacking): (Option<String>, _) = (None, None);
-    for attempt in 1..=of {
+    for attempt in 1.. {
+        if attempt > of {
+            break;
+        }
         let request = job.request(attempt, refused.as_deref()).await?;
         spent.calls += 1;
         job.release();
@@ -112,13 +121,18 @@ pub(super) async fn ask<J: SummaryJob>(
                     Judged::Bad(reason) => reason,
                 };
                 last = Error::new(Code::SummaryRejected, format!("{}{reason}", J::REFUSED));
+                if job.leaves_thread() {
+                    (of, wait) = (of.saturating_add(1), 0);
+                }
                 refused = Some(reason);
             }
             Err(failure) if failure.aborted => return Err(failure.error),
             Err(failure) => {
                 wait = wait.max(failure.retry_after_ms.unwrap_or(0));
                 last = failure.error;
-                if (failure.overflow && !job.is_cut()) || !failure.retryable {
+                if failure.is_of_form && job.leaves_thread() {
+                    (of, wait) = (of.saturating_add(1), 0);
+                } else if (failure.overflow && !job.is_cut()) || !failure.retryable {
                     break;
                 }
             }

@@ -51,6 +51,8 @@ pub(super) struct FailedAttempt {
     pub(super) overflow: bool,
     pub(super) retryable: bool,
     pub(super) retry_after_ms: Option<u64>,
+    /// Another form of the request may do better: neither who asks nor the time is why it failed.
+    pub(super) is_of_form: bool,
 }
 
 impl FailedAttempt {
@@ -72,6 +74,7 @@ impl FailedAttempt {
             overflow,
             retryable: (failure.retryable || overflow) && too_long.is_none(),
             retry_after_ms,
+            is_of_form: is_of_form(Some(failure.status)),
         }
     }
 
@@ -89,9 +92,15 @@ impl FailedAttempt {
             // A key that is wrong is as wrong the next time.
             retryable: !matches!(failure.status, Some(401 | 403)),
             retry_after_ms: None,
+            is_of_form: code.is_none() && is_of_form(failure.status),
             error,
         }
     }
+}
+
+/// True where neither who asks nor the time is why a call failed.
+fn is_of_form(status: Option<u16>) -> bool {
+    !status.is_some_and(|status| matches!(status, 401 | 403 | 408 | 425 | 429) || status >= 500)
 }
 
 /// What the answer to a request depends on: who is asked, for what, and all of the request.
@@ -127,11 +136,13 @@ pub(super) async fn call(
         messages: request.messages.iter().map(|message| message.content.clone()).collect(),
         max_tokens: request.max_tokens,
         tokens: asked(request, settings),
+        thread: request.thread.as_ref().and_then(|thread| thread.prompt.as_deref()).cloned(),
     };
     let http = provider::request(provider, &prompt);
     let answer = io.fetch(http, settings.timeout_ms).await.map_err(|failure| {
         let mut attempt = FailedAttempt::thrown(failure);
         // No answer came at all.
+        attempt.is_of_form = false;
         attempt.error.retryable |= attempt.error.code == Code::SummaryFailed;
         attempt
     })?;

@@ -30,6 +30,7 @@ mod rung;
 mod shape;
 mod strategy;
 mod summarise;
+mod thread;
 mod trajectory;
 mod write;
 mod writer;

@@ -14,6 +14,7 @@ use crate::error::{Code, Error, Result};
 use crate::log::{Job, View};
 use crate::message::Message;
 use crate::policy::Settings;
+use crate::policy::cost::INSTRUCTION_TOKENS;
 use crate::step::{Effect, Io, LogLevel, Progress, Purpose, Stage};
 use crate::summary::{self, PromptOptions, SummaryRequest, once_more};
 use crate::tokens::Estimator;
@@ -84,7 +85,7 @@ impl<'a> History<'a> {
     }
 
     /// What a prompt about all of it is built with.
-    fn options<'w>(&'w self, refused: Option<&'w str>) -> PromptOptions<'w> {
+    pub(super) fn options<'w>(&'w self, refused: Option<&'w str>) -> PromptOptions<'w> {
         PromptOptions {
             target_tokens: self.proposal.target_tokens,
             max_input_tokens: Some(self.limit),
@@ -349,6 +350,7 @@ pub(super) fn without_content(request: &SummaryRequest) -> SummaryRequest {
         messages: Vec::new(),
         facts: request.facts.clone(),
         model: None,
+        thread: None,
         ..*request
     }
 }
@@ -364,6 +366,11 @@ pub(super) fn foretell(run: &Run<'_>, proposal: &Proposal) -> Result<CallTally> 
     let restored: usize = offloads.map(|offload| offload.chars).sum();
     let tokens = proposal.replaced_tokens.saturating_add(restored);
     let one = CallTally { count: 1, input: proposal.replaced_tokens.min(limit), output: max_tokens(target) };
+    let in_thread = run.last_prompt().is_some_and(|last| proposal.boundary <= last.items);
+    if in_thread && run.asks_in_thread() {
+        let input = view.usage.tokens.saturating_add(INSTRUCTION_TOKENS);
+        return Ok(CallTally { input, ..one });
+    }
     // Far from the limit nothing need be looked at more closely.
     if !settings.by_parts || (tokens < limit / 2 && !settings.app_counts) {
         return Ok(one);

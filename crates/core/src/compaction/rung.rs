@@ -9,6 +9,7 @@ use super::result::{CompactionResult, Edit};
 use super::writer::Writer;
 use crate::checkpoint::Goal;
 use crate::error::{Code, Error, Result};
+use crate::log::sent::LastPrompt;
 use crate::log::{Cause, ContextChange, Job, LogReader, SessionGuard, View};
 use crate::policy::{Rung, Settings, Trigger};
 use crate::recall::Archive;
@@ -82,6 +83,16 @@ impl<'r> Run<'r> {
     /// The texts of references.
     pub(super) fn archive(&self) -> Archive {
         Archive::of(&self.guard.state())
+    }
+
+    /// The prompt that a summariser's request may continue.
+    pub(super) fn last_prompt(&self) -> Option<LastPrompt> {
+        self.guard.state().last_prompt()
+    }
+
+    /// The endpoint for summaries would be asked at the end of it.
+    pub(super) fn asks_in_thread(&self) -> bool {
+        self.guard.state().asks_in_thread()
     }
 
     /// What the session is for.

@@ -8,6 +8,7 @@ use super::keeping::Kept;
 use super::parts::{History, clean, without_content};
 use super::redaction::{messages_without_secrets, redact, without_secrets};
 use super::rung::Run;
+use super::thread::thread;
 use super::{files, replace};
 use crate::context::{Item, Origin};
 use crate::error::{Code, Error, Result};
@@ -99,6 +100,7 @@ pub(super) async fn write(
             first: None,
             against: Rc::default(),
             spent: CallCost::default(),
+            threads: true,
         };
         let written = ask(io, &settings, job, &mut asking, spent).await;
         spent.add(asking.spent);
@@ -245,6 +247,8 @@ struct HistorySummary<'a> {
     against: Rc<SummaryRequest>,
     /// What the parts of a long one cost.
     spent: CallCost,
+    /// It may be asked for at the end of the conversation's own prompt.
+    threads: bool,
 }
 
 impl HistorySummary<'_> {
@@ -262,8 +266,12 @@ impl HistorySummary<'_> {
         }));
         let bytes = request.messages.iter().map(|message| message.content.len()).sum();
         io.breathe(bytes).await?;
-        let request = clean(io, &run.view(), request).await?;
+        let mut request = clean(io, &run.view(), request).await?;
         io.breathe(bytes).await?;
+        // A history that is shown in parts, or cut, is longer than the prompt: results that had left it are in it again.
+        if self.threads && purpose == Purpose::History && !request.truncated {
+            Rc::make_mut(&mut request).thread = thread(run, history, refused)?;
+        }
         self.purpose = purpose;
         self.against = match purpose {
             Purpose::Parts => Rc::new(without_content(&request)),
@@ -328,6 +336,12 @@ impl SummaryJob for HistorySummary<'_> {
     fn is_cut(&mut self) -> bool {
         self.history.limit = shorter(self.history.limit);
         true
+    }
+
+    // Once is enough: whoever went on with the conversation there would do so again.
+    fn leaves_thread(&mut self) -> bool {
+        let is_sent = self.against.thread.as_ref().is_some_and(|thread| thread.prompt.is_some());
+        std::mem::take(&mut self.threads) && is_sent
     }
 
     fn failed(attempt: u32, of: u32, why: &Error) -> Option<String> {

@@ -97,6 +97,7 @@ impl State {
             stable,
             after: stable.saturating_add(summary).saturating_add(kept).min(context),
             read: if asks { context.saturating_sub(kept) } else { 0 },
+            in_thread: self.asks_in_thread(),
             summary: if asks { summary } else { 0 },
             is_turn: items.last().is_some_and(|item| item.size.role == Role::User),
         }

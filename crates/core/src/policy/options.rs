@@ -91,7 +91,8 @@ pub static OPTIONS: &[Row] = &[
     Row::fraction("compactAt.fraction").doc(doc!("Compact when messages, system prompt and tools reach this fraction of the window, 0..1.")),
     Row::flag("economy").default("false")
         .doc(doc!("Spend least: compact as soon as sending the larger context has cost as much as a compaction would, by `prices`, from a quarter of "
-            "the window and 16,000 tokens on; at the latest at `compactAt`. More of what the work needs later leaves the context. Where "
+            "the window and 16,000 tokens on; at the latest at `compactAt`. More of what the work needs later leaves the context. A summary's "
+            "request counts as it is sent: in full, also that of your own function, or mostly as cache reads (`summarize.provider.request`). Where "
             "`prices.input` is 0, `compactAt` alone decides.")),
     Row::flag("recall").default("true once a `prepare` had `session.recall.tools()` among its `tools`")
         .sessions("only a session stores what leaves the context; give it to openSession")
@@ -119,6 +120,13 @@ pub static OPTIONS: &[Row] = &[
         .doc(doc!("The address of the endpoint, or a base that ends in `/v1` (`/v1beta` for `gemini`, `/api` for `ollama`).")),
     Row::value("summarize.provider.headers", "Record<string, string> | { entries(): Iterable<[string, string]> }")
         .doc(doc!("Headers of every request, the API key included: `{ authorization: \"Bearer …\" }`.")),
+    Row::value("summarize.provider.request", "Record<string, unknown>")
+        .doc(doc!("Says that the conversation itself runs at this endpoint, and what its requests have besides the messages, exactly as you send "
+            "it: `tool_choice`, `thinking` and the like, or `{}`. A summary is then asked for at the end of the prompt that `prepare` returned "
+            "last, which the provider reads from its cache, and not in a new prompt. `systemPrompt` and the `tools` of that `prepare` go with it, "
+            "unless they are among these fields. A new prompt is sent all the same where `model` is not the model of this endpoint, the prompt holds "
+            "a secret (`redact.secrets`), `redact.text` is given, the messages are not in the format of `kind` (`ollama` has none), "
+            "the prompt was changed since, it leaves no room for the answer, `tool_choice` forces a call, or the model answered with a call.")),
     Row::function("summarize.fetch", "typeof fetch").default("the global one")
         .doc(doc!("The `fetch` that calls `provider`; `invalid_option` without it.")),
     Row::function("summarize.forResults", "Summarize").default("`call`").doc(doc!("Calls a cheaper model for summaries of single tool results.")),
@@ -129,7 +137,8 @@ pub static OPTIONS: &[Row] = &[
             "takes at most an eighth of it.")),
     Row::count("summarize.targetTokens", 1).at(place!(target_tokens)).scaled(200).of(Rung::Summarise)
         .was(was!["offload.targetTokens", "layered.targetTokens", "factor3.targetTokens"])
-        .doc(doc!("Length of a summary, in tokens. In preset `checkpoint` the default depends on its level.")),
+        .doc(doc!("Length of a summary, in tokens. In preset `checkpoint` the default depends on its level. In `balanced`, a summary that a model "
+            "writes takes by default an eighth of what it replaces, from this number up to twice as much. The answer may be a fifth longer.")),
     Row::range("summarize.detail", 1, 3).default("in preset `checkpoint` by the tokens that it replaces; else none")
         .doc(doc!("How detailed a summary is: 1 compact, 2 moderate, 3 detailed.")),
     Row::text("summarize.instructions").doc(doc!("More guidance for the summarizer, added to its prompt.")),

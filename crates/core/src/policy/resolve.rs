@@ -88,6 +88,8 @@ impl Settings {
         let threshold = threshold(options, &numbers, size)?;
         let has_law = preset.when == When::Window;
         let price_rule = price_rule(options, prices.as_ref(), window, threshold.tokens);
+        let summariser = summariser(options)?;
+        let summary_model = options.text("summarize.model").map(str::to_string).or_else(|| model.clone());
         Ok(Settings {
             preset,
             rungs,
@@ -110,9 +112,16 @@ impl Settings {
             window,
             is_window_assumed: is_window_assumed(options, &facts)?,
             hard_limit,
-            summary_model: options.text("summarize.model").map(str::to_string).or_else(|| model.clone()),
+            continues_prompts: match &summariser {
+                Summariser::App => summary_model == model,
+                Summariser::Provider(provider) => {
+                    provider.continues() && model.as_ref() == Some(&provider.model)
+                }
+                Summariser::Extractive => false,
+            },
+            summary_model,
             model,
-            summariser: summariser(options)?,
+            summariser,
             is_target_given: options.has("summarize.targetTokens"),
             fallback: options.choice("summarize.fallback", &FALLBACKS).unwrap_or(match has_law {
                 true => Fallback::Needed,
@@ -292,6 +301,11 @@ fn summariser(options: &GivenOptions<'_>) -> Result<Summariser> {
         headers: match options.value("summarize.provider.headers") {
             Some(headers) => OptionReader::texts(options.path_of("summarize.provider.headers"), headers)?,
             None => BTreeMap::new(),
+        },
+        request: match options.value("summarize.provider.request") {
+            Some(value @ Value::Object(_)) => Some(crate::wire::json(value)),
+            Some(_) => return Err(Error::option("summarize.provider.request", "must be an object")),
+            None => None,
         },
     }))
 }

@@ -3,7 +3,7 @@
 use super::cost::{Prices, Rule};
 use super::digest::Digest;
 use super::numbers::Threshold;
-use super::presets::{Fallback, Numbers, Preset};
+use super::presets::{Fallback, Numbers, Preset, When};
 use super::rung::Rung;
 use crate::checkpoint::{Goal, Level, Mode, Range};
 use crate::context::Keep;
@@ -14,6 +14,10 @@ use crate::wire::provider::Provider;
 
 /// A summary takes at most one part in so many of a summariser's window that the app names.
 const SUMMARY_PART: usize = 8;
+
+/// Where the law of preset `balanced` holds, a summary that a model writes takes one part in so many of what it replaces,
+/// from the preset's length up to twice that: a long piece of work has more to say (`W8`).
+const TARGET_PART: usize = 8;
 
 /// Who writes summaries.
 #[derive(Debug, Clone, PartialEq)]
@@ -123,6 +127,9 @@ pub struct Settings {
     pub summariser: Summariser,
     /// The summariser's model, else the conversation's, as the app named it.
     pub summary_model: Option<String>,
+    /// Their requests may continue the conversation's own prompt (`W7`): they go to the same model, and where an endpoint is
+    /// asked, the app said what else is in its requests to that.
+    pub continues_prompts: bool,
     /// The app says how long they are to be.
     pub is_target_given: bool,
     /// What happens when that fails for good.
@@ -178,7 +185,10 @@ impl Settings {
             None => {
                 // No longer than a small summariser can write and read again.
                 let most = self.summary_window.map_or(usize::MAX, |window| window / SUMMARY_PART);
-                (None, self.numbers.target_tokens.min(most))
+                let target = self.numbers.target_tokens;
+                let grows = self.preset.when == When::Window && !self.is_target_given && self.asks_a_model();
+                let target = if grows { (tokens / TARGET_PART).clamp(target, target * 2) } else { target };
+                (None, target.min(most))
             }
         }
     }

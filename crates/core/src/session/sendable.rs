@@ -6,7 +6,7 @@ use super::usage::{ContextUsage, usage, usage_of};
 use crate::compaction::Edit;
 use crate::context::{self, Context, Fate, Item, LedgerEntry, MessageSource, Origin, Place};
 use crate::error::{Code, Error, Result};
-use crate::log::sent::{HandedOut, OmittedMessage};
+use crate::log::sent::{HandedOut, OmittedMessage, PromptFront};
 use crate::log::{SessionGuard, State, measure};
 use crate::step::{Effect, Io, LogLevel, Notice};
 use crate::wire::{self, Change, Past, Repaired};
@@ -29,8 +29,14 @@ pub(super) struct Sending {
 }
 
 /// The messages to send, and how full the window is with them. Notes in the state what is left out; the app is told
-/// when that has changed. `since` is the `prepare` whose items the host has: what was only added to is not told again.
-pub(super) async fn send(io: &Io, guard: &SessionGuard, since: u64) -> Result<Sending> {
+/// when that has changed. `since` is the `prepare` whose items the host has: what was only added to is not told again. `front` goes
+/// before them.
+pub(super) async fn send(
+    io: &Io,
+    guard: &SessionGuard,
+    since: u64,
+    front: Rc<PromptFront>,
+) -> Result<Sending> {
     let is_sound = is_sound(&mut guard.state_mut())?;
     let nth = {
         let mut state = guard.state_mut();
@@ -40,12 +46,14 @@ pub(super) async fn send(io: &Io, guard: &SessionGuard, since: u64) -> Result<Se
     if is_sound {
         let mut state = guard.state_mut();
         let all = state.context.items();
-        let known =
-            state.handed_out.filter(|sent| sent.nth == since && sent.items <= state.context.settled());
+        let known = state
+            .handed_out
+            .as_ref()
+            .filter(|sent| sent.nth == since && sent.items <= state.context.settled());
         let kept = known.map_or(0, |sent| sent.items);
         let (items, count) = (out(all.get(kept..).unwrap_or_default()), all.len());
         state.omitted.clear();
-        state.handed_out = Some(HandedOut { nth, items: count });
+        state.handed_out = Some(HandedOut { nth, items: count, front });
         Rc::make_mut(&mut state.context).settle();
         let estimated = state.estimated(&state.context);
         state.note_sent(estimated);

@@ -26,5 +26,6 @@ pub(crate) fn again(texts: &[String], to: Level, range: Range, model: Option<Str
         facts: Vec::new(),
         truncated: false,
         model,
+        thread: None,
     }
 }

@@ -205,7 +205,9 @@ fn inside_fence(text: &str) -> Option<&str> {
 
 /// More than half of the answer's word sequences are in the prompt's own text.
 fn echoes_prompt(text: &str, request: &SummaryRequest) -> bool {
-    let own: HashSet<u64> = shingles(&request.system).chain(shingles(REQUEST)).collect();
+    let asked = request.thread.as_ref().map_or("", |thread| &thread.instruction);
+    let own: HashSet<u64> =
+        shingles(&request.system).chain(shingles(REQUEST)).chain(shingles(asked)).collect();
     let (mut all, mut known) = (0_usize, 0_usize);
     for shingle in shingles(text) {
         all += 1;

@@ -25,6 +25,7 @@ pub(crate) mod result;
 mod scan;
 mod sentence;
 pub(crate) mod text;
+mod thread;
 mod verify;
 
 pub(crate) use again::again;
@@ -42,6 +43,8 @@ pub(crate) use quote::{
     NOTICE, find_quote, kind_of, quote, quoted_file, quotes, quotes_heading, quotes_of_system, rules,
 };
 pub(crate) use scan::names;
+pub use thread::ThreadRequest;
+pub(crate) use thread::ThreadTail;
 pub(crate) use verify::{goes_on, objection, word_for_word};
 
 pub use prompt::{

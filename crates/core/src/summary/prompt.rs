@@ -6,6 +6,7 @@ use super::focus::{self, Focus};
 use super::quote::quoted_text;
 use super::render::{MessageBlock, blocks, escape};
 use super::text::head;
+use super::thread::ThreadRequest;
 use crate::checkpoint::Goal;
 use crate::error::Result;
 use crate::message::Message;
@@ -14,7 +15,7 @@ use serde::Serialize;
 
 /// Version of the wording of all prompts. Raised with every change of a file in `prompts/`, because a summary is
 /// comparable only with those of the same wording.
-pub const PROMPT_VERSION: u32 = 4;
+pub const PROMPT_VERSION: u32 = 5;
 
 /// A prompt: what presets differ in, in a frame that they share. Templates have `{name}` places.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -68,8 +69,10 @@ pub static FACTOR3: PromptTemplate = PromptTemplate {
 pub static CHECKPOINT: PromptTemplate =
     PromptTemplate { name: "checkpoint", form: include_str!("prompts/checkpoint.md"), sections: &[] };
 
-/// The system prompt around a form; places `{form}`, `{targetTokens}`.
+/// The beginning of the system prompt; place `{form}`.
 const FRAME: &str = include_str!("prompts/frame.md");
+/// What every summary says and keeps to, behind the form; place `{targetTokens}`.
+const RULES: &str = include_str!("prompts/rules.md");
 
 pub(super) const REQUEST: &str = include_str!("prompts/request.md");
 pub(super) const PREVIOUS: &str = include_str!("prompts/previous_summary.md");
@@ -152,6 +155,10 @@ pub struct SummaryRequest {
     /// The summariser's model as the app named it, for its `summarize` to use.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
+    /// The same asked at the end of the conversation's own prompt, where that can be continued. No part of what an answer is
+    /// known by: another process has another prompt.
+    #[serde(skip)]
+    pub thread: Option<ThreadRequest>,
 }
 
 /// A message of a [`SummaryRequest`].
@@ -205,14 +212,22 @@ impl PromptTemplate {
             facts,
             truncated: fitted.truncated,
             model: None,
+            thread: None,
         })
     }
 
     /// The system prompt.
     pub(super) fn system(&self, more: &str, options: &PromptOptions<'_>) -> String {
-        let form = ("form", self.form.trim_end());
+        let system = fill(FRAME.trim_end(), &[("form", self.form.trim_end())]);
+        self.with_rules(system, more, options)
+    }
+
+    /// The beginning of a prompt with what every summary keeps to, and what is asked of this one; `more` is said behind the
+    /// rules.
+    pub(super) fn with_rules(&self, mut system: String, more: &str, options: &PromptOptions<'_>) -> String {
         let target = options.target_tokens.to_string();
-        let mut system = fill(FRAME.trim_end(), &[form, ("targetTokens", &target)]);
+        system.push_str("\n\n");
+        system.push_str(&fill(RULES.trim_end(), &[("targetTokens", &target)]));
         system.push_str(more.trim_end());
         if let Some(what) = options.focus {
             system.push_str(&focus::focus(what));
@@ -233,7 +248,7 @@ pub(super) fn rejected(reason: &str) -> String {
 }
 
 /// What the summary must keep, as much of it as a twentieth of the request holds: the newest.
-fn kept(options: &PromptOptions<'_>) -> String {
+pub(super) fn kept(options: &PromptOptions<'_>) -> String {
     let room = options.max_input_tokens.map_or(usize::MAX, |limit| limit / KEPT_PART);
     let mut quotes: Vec<String> = Vec::new();
     let mut tokens = 0;

@@ -55,6 +55,7 @@ pub(crate) fn shorten(purpose: &ToolPurpose, ask: &Shorten<'_>, estimator: Estim
         target_tokens,
         facts: Vec::new(),
         truncated: false,
+        thread: None,
         model: ask.model.clone(),
     }
 }

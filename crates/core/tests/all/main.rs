@@ -94,6 +94,7 @@ mod strategy_rules;
 mod success_rules;
 mod summary_recorded;
 mod taken_rules;
+mod thread_rules;
 mod transcript_rules;
 mod usage_rules;
 mod verify_rules;

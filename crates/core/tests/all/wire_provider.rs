@@ -9,7 +9,7 @@ const KEY: &str = "sk-test-0123456789";
 
 fn provider(kind: Kind) -> Provider {
     let headers = [("Authorization".to_owned(), format!("Bearer {KEY}"))].into_iter().collect();
-    Provider { kind, model: "m".to_owned(), url: None, headers }
+    Provider { kind, model: "m".to_owned(), url: None, headers, request: None }
 }
 
 fn ask(provider: &Provider) -> (HttpRequest, Value) {
@@ -18,6 +18,7 @@ fn ask(provider: &Provider) -> (HttpRequest, Value) {
         messages: vec!["안녕 \"x\"".to_owned()],
         max_tokens: 900,
         tokens: 3_000,
+        thread: None,
     };
     let request = request(provider, &prompt);
     let body = serde_json::from_str(&request.body).unwrap();

@@ -6,7 +6,8 @@ use context_compactor_store_tests::recorded::lines;
 /// Recorded answers: what ended on its own with prose is an answer, with the provider's own counts.
 fn check_answers(name: &str, kind: Kind, stop: &str, ended: &str, prompt_tokens: &[&str]) {
     let lines = lines(name);
-    let provider = Provider { kind, model: String::new(), url: None, headers: Default::default() };
+    let provider =
+        Provider { kind, model: String::new(), url: None, headers: Default::default(), request: None };
     let mut answers = 0;
     for line in &lines {
         let record: serde_json::Value = serde_json::from_str(line).unwrap();

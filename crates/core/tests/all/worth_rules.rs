@@ -405,3 +405,53 @@ fn a_preview_is_at_most_half_of_its_result() {
     assert_eq!(edits.iter().map(|edit| edit.kind).collect::<Vec<_>>(), ["admit"]);
     assert!((300..400).contains(&edits[0].freed_tokens), "{edits:?}");
 }
+
+/// Adds turns of work until a summary is asked for; the request.
+fn asked(window: usize, over: Value) -> std::rc::Rc<context_compactor_core::summary::SummaryRequest> {
+    let mut harness = harness(window, over);
+    for nth in 0..400 {
+        harness.append(&work(nth, window / 60));
+        harness.prepare();
+        if let Some((request, _)) = harness.host.seen.requests.first() {
+            return request.clone();
+        }
+    }
+    panic!("no summary was asked for");
+}
+
+#[test]
+fn w8_every_preset_asks_where_the_work_stopped_and_what_became_of_each_request() {
+    for preset in ["balanced", "offload", "layered", "factor3", "checkpoint"] {
+        let request = asked(32_000, json!({ "preset": preset }));
+        for what in [
+            "each request of the user: done or not done",
+            "what each file became, and why",
+            "what was tried and rejected, and why",
+            "how results were verified",
+            "where exactly the work stopped: the last thing done, its result, and what was about to be done",
+        ] {
+            assert!(request.system.contains(what), "{preset}, {what}: {}", request.system);
+        }
+    }
+}
+
+#[test]
+fn w8_a_summary_is_as_long_as_there_is_to_say_and_small_windows_stay_small() {
+    for (window, least, most) in [
+        (8_000, 200, 400),
+        (32_000, 320, 640),
+        (64_000, 2_000, 3_400),
+        (200_000, 3_000, 4_000),
+        (1_000_000, 4_000, 4_000),
+    ] {
+        let request = asked(window, json!({}));
+        assert!((least..=most).contains(&request.target_tokens), "{window}: {}", request.target_tokens);
+        assert_eq!(request.max_tokens, (request.target_tokens * 6).div_ceil(5), "{window}");
+        // Of the third of the window that a compaction leaves the summary takes a small part.
+        assert!(request.target_tokens * 15 <= window, "{window}: {}", request.target_tokens);
+    }
+    let given = asked(200_000, json!({ "summarize": { "targetTokens": 1_000 } }));
+    assert_eq!(given.target_tokens, 1_000, "the app says how long");
+    let offload = asked(200_000, json!({ "preset": "offload" }));
+    assert_eq!(offload.target_tokens, 8_000, "the original systems have their own numbers");
+}

@@ -106,6 +106,7 @@ impl<'t> Context<'t> {
             stable: self.trace.stable,
             after: self.trace.stable + SUMMARY + tail,
             read: context.saturating_sub(tail),
+            in_thread: false,
             summary: SUMMARY,
             is_turn: call.is_turn,
         }

@@ -1,6 +1,8 @@
 //! Anthropic Messages.
 
+use super::thread::{self, ThreadApi};
 use super::{Api, Prompt, Unusable, Usage, count};
+use crate::Format;
 use serde_json::{Value, json};
 
 pub(super) const API: Api = Api {
@@ -11,6 +13,8 @@ pub(super) const API: Api = Api {
     body,
     answer,
     usage,
+    names_model: true,
+    thread: Some(ThreadApi { format: Format::Anthropic, fill: thread::anthropic }),
 };
 
 fn body(model: &str, prompt: &Prompt, _: &str) -> Value {

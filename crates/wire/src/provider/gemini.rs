@@ -1,6 +1,8 @@
 //! Gemini's `generateContent`.
 
+use super::thread::{self, ThreadApi};
 use super::{Api, Prompt, Unusable, Usage, count};
+use crate::Format;
 use serde_json::{Value, json};
 
 pub(super) const API: Api = Api {
@@ -11,6 +13,8 @@ pub(super) const API: Api = Api {
     body,
     answer,
     usage,
+    names_model: false,
+    thread: Some(ThreadApi { format: Format::Gemini, fill: thread::gemini }),
 };
 
 /// `gemini-x` is `models/gemini-x`; a name with a folder stands as it is. Nothing in a name ends the path.

@@ -6,9 +6,11 @@ mod ollama;
 mod openai;
 mod overflow;
 mod reported;
+mod thread;
 
 pub use overflow::is_context_overflow;
 pub use reported::reported;
+pub use thread::Thread;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -65,6 +67,10 @@ struct Api {
     answer: fn(&Value) -> Result<String, Unusable>,
     /// What an answer says that it cost.
     usage: fn(&Value) -> Option<Usage>,
+    /// The body has the model's name; else the address has it.
+    names_model: bool,
+    /// How a request continues a conversation's own prompt; nothing where a conversation has no format of ours.
+    thread: Option<thread::ThreadApi>,
 }
 
 /// Who is asked: the option `provider`.
@@ -80,6 +86,10 @@ pub struct Provider {
     /// Headers of every request, keys among them; they go before ours whatever their case.
     #[serde(default)]
     pub headers: BTreeMap<String, String>,
+    /// What the conversation's own requests to this endpoint have besides model and messages: JSON text of an object. Nothing
+    /// where the app does not say that they go there.
+    #[serde(default)]
+    pub request: Option<String>,
 }
 
 // Header values hold keys: they are never printed.
@@ -105,6 +115,8 @@ pub struct Prompt {
     pub max_tokens: usize,
     /// About what system prompt and messages take, in tokens.
     pub tokens: usize,
+    /// The conversation's own prompt, where this is asked at its end instead.
+    pub thread: Option<Thread>,
 }
 
 /// An HTTP request.
@@ -192,15 +204,24 @@ fn unreadable(body: &str) -> Option<&'static str> {
 
 /// The request that asks `provider` for an answer to `prompt`.
 pub fn request(provider: &Provider, prompt: &Prompt) -> HttpRequest {
-    let api = provider.kind.api();
+    let continued = prompt.thread.as_ref();
+    if let Some(request) = continued.and_then(|own| thread::request(provider, own, prompt.max_tokens)) {
+        return request;
+    }
     let url = endpoint(provider);
-    let body = (api.body)(&provider.model, prompt, &url);
+    let body = (provider.kind.api().body)(&provider.model, prompt, &url);
+    http(provider, url, body.to_string())
+}
+
+/// A request with the headers of the API and of the app.
+fn http(provider: &Provider, url: String, body: String) -> HttpRequest {
+    let api = provider.kind.api();
     let own = [("content-type", "application/json")].iter().chain(api.headers);
     let own = own
         .filter(|(name, _)| !provider.headers.keys().any(|given| given.eq_ignore_ascii_case(name)))
         .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
     let given = provider.headers.iter().map(|(name, value)| (name.clone(), value.clone()));
-    HttpRequest { method: "POST", url, headers: own.chain(given).collect(), body: body.to_string() }
+    HttpRequest { method: "POST", url, headers: own.chain(given).collect(), body }
 }
 
 /// What the answer to such a request means. `header` looks a response header up by its lower-case name; `now_ms` is

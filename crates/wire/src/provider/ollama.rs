@@ -12,6 +12,8 @@ pub(super) const API: Api = Api {
     body,
     answer,
     usage,
+    names_model: true,
+    thread: None,
 };
 
 /// Another window makes the server load the model again, so that there are few of them.

@@ -1,6 +1,8 @@
 //! OpenAI Chat Completions.
 
+use super::thread::{self, ThreadApi};
 use super::{Api, Prompt, Unusable, Usage, count, without_thinking};
+use crate::Format;
 use serde_json::{Value, json};
 
 pub(super) const API: Api = Api {
@@ -11,18 +13,23 @@ pub(super) const API: Api = Api {
     body,
     answer,
     usage,
+    names_model: true,
+    thread: Some(ThreadApi { format: Format::OpenaiChat, fill: thread::openai }),
 };
 
 fn body(model: &str, prompt: &Prompt, url: &str) -> Value {
     let system = (!prompt.system.is_empty()).then(|| json!({ "role": "system", "content": prompt.system }));
     let user = prompt.messages.iter().map(|text| json!({ "role": "user", "content": text }));
     let messages: Vec<Value> = system.into_iter().chain(user).collect();
-    // OpenAI's reasoning models refuse `max_tokens`; most other servers know no other name.
+    json!({ "model": model, "messages": messages, cap_name(url): prompt.max_tokens })
+}
+
+/// OpenAI's reasoning models refuse `max_tokens`; most other servers know no other name.
+pub(super) fn cap_name(url: &str) -> &'static str {
     let own = url
         .split_once("://")
         .is_some_and(|(_, rest)| rest.split(['/', ':']).next() == Some("api.openai.com"));
-    let cap = if own { "max_completion_tokens" } else { "max_tokens" };
-    json!({ "model": model, "messages": messages, cap: prompt.max_tokens })
+    if own { "max_completion_tokens" } else { "max_tokens" }
 }
 
 fn answer(json: &Value) -> Result<String, Unusable> {

@@ -9,7 +9,7 @@ mod prices;
 mod rule;
 
 pub use prices::{Cost, DEFAULT_PRICES, PriceTier, Prices, Rates};
-pub use rule::{CostSnapshot, LastCall, Meter, Rule, Verdict};
+pub use rule::{CostSnapshot, INSTRUCTION_TOKENS, LastCall, Meter, Rule, Verdict};
 
 pub(crate) use prices::read as read_prices;
 

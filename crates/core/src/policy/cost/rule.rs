@@ -28,6 +28,9 @@ impl Rule {
         Rule { first: 100, again: 120, turn: 80, frees: 30, calls: 2, refetch: 3_000, floor: 0 };
 }
 
+/// What is asked for a summary at the end of a conversation's prompt takes about so many tokens.
+pub const INSTRUCTION_TOKENS: usize = 1_000;
+
 /// What is known when the next call is due.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CostSnapshot {
@@ -41,6 +44,9 @@ pub struct CostSnapshot {
     pub after: usize,
     /// Tokens that the summariser reads; 0 when no model is asked.
     pub read: usize,
+    /// Its request continues the conversation's prompt: it reads all of that, and what the provider has in its cache at the
+    /// price of that (`W7`).
+    pub in_thread: bool,
     /// Tokens that it writes.
     pub summary: usize,
     /// The user has just spoken.
@@ -50,8 +56,13 @@ pub struct CostSnapshot {
 impl CostSnapshot {
     /// What the next call costs with a compaction before it, and what has to be fetched again.
     pub fn now(&self, prices: &Prices, refetch: usize) -> Cost {
-        // A new prompt, of which the provider has nothing in its cache.
-        let summary = prices.lone_request(self.read, self.summary);
+        let summary = match self.in_thread {
+            true => {
+                prices.request(self.context.saturating_add(INSTRUCTION_TOKENS), self.cached, self.summary)
+            }
+            // A new prompt, of which the provider has nothing in its cache.
+            false => prices.lone_request(self.read, self.summary),
+        };
         let next = prices.request(self.after, self.stable.min(self.cached), 0);
         let again = times(refetch, prices.at(self.after).cache_write);
         summary.saturating_add(next).saturating_add(again)
@@ -191,6 +202,7 @@ mod tests {
             stable: 6_000,
             after: 12_500,
             read: context - 5_000,
+            in_thread: false,
             summary: 1_500,
             is_turn: false,
         }
@@ -362,6 +374,21 @@ mod tests {
             )
         };
         assert_eq!((left(0, 0), left(8_250, 0), left(0, 1)), (18, 17, 22));
+    }
+
+    #[test]
+    fn w7_a_request_at_the_end_of_the_prompt_reads_it_from_the_cache() {
+        const E6: u64 = 1_000_000;
+        let rendered = moment(40_000, 38_000);
+        let thread = CostSnapshot { in_thread: true, ..rendered };
+        // 35,000 read anew; against 38,000 of 40,000 from the cache, and the rest with what is asked written to it.
+        let (new, own) = (105_000 * E6, (11_400 + 11_250) * E6);
+        let after = rendered.now(&DEFAULT_PRICES, 0) - new;
+        assert_eq!(thread.now(&DEFAULT_PRICES, 0), own + after);
+        let cold = CostSnapshot { cached: 0, ..thread };
+        assert!(
+            cold.now(&DEFAULT_PRICES, 0) > CostSnapshot { in_thread: false, ..cold }.now(&DEFAULT_PRICES, 0)
+        );
     }
 
     #[test]

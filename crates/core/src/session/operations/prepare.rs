@@ -5,12 +5,14 @@
 use super::{OutItem, Session, begin_step, count_fixed};
 use crate::compaction::{self, ClimbPart, Climbed, CompactionResult, Edit, Run, reasoning};
 use crate::error::Result;
+use crate::log::sent::PromptFront;
 use crate::log::{SessionGuard, price};
 use crate::policy::Trigger;
 use crate::session::sendable::{self, Sending};
 use crate::session::usage::ContextUsage;
 use crate::step::{Io, Machine};
 use serde::Serialize;
+use std::rc::Rc;
 
 /// What to send now.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -65,10 +67,10 @@ impl Session {
         Machine::new(move |io| async move {
             let guard = slot.take()?;
             guard.catch_up(&io).await?;
-            let goal = fix(&io, &guard, &fixed).await?;
+            let (goal, front) = fix(&io, &guard, &fixed).await?;
             let part = if guard.settings().background { ClimbPart::Now } else { ClimbPart::Whole };
             let run = Run::new(&io, &guard, part, trigger);
-            prepared(&io, &guard, Some(run), since, goal).await
+            prepared(&io, &guard, Some(run), since, (goal, front)).await
         })
     }
 
@@ -79,11 +81,11 @@ impl Session {
         Machine::new(move |io| async move {
             let guard = slot.take()?;
             guard.catch_up(&io).await?;
-            let goal = fix(&io, &guard, &fixed).await?;
+            let (goal, front) = fix(&io, &guard, &fixed).await?;
             if !slot.is_in_background() || guard.tokens() > guard.settings().hard_limit {
                 return Ok(None);
             }
-            prepared(&io, &guard, None, since, goal).await.map(Some)
+            prepared(&io, &guard, None, since, (goal, front)).await.map(Some)
         })
     }
 
@@ -100,13 +102,19 @@ impl Session {
     }
 }
 
-/// Counts what goes with the messages. The text that goes to the end of the system prompt.
-async fn fix(io: &Io, guard: &SessionGuard, texts: &[String]) -> Result<Option<String>> {
+/// Counts what goes with the messages. The text that goes to the end of the system prompt, and what then goes before them.
+async fn fix(io: &Io, guard: &SessionGuard, texts: &[String]) -> Result<(Option<String>, Rc<PromptFront>)> {
     let goal = guard.state().goal_text();
     let fixed = count_fixed(io, &guard.settings(), guard.format(), texts, goal.as_deref()).await?;
     guard.state_mut().set_fixed(fixed);
     guard.state_mut().note_tools(texts.get(1..).unwrap_or_default());
-    Ok(goal)
+    if !guard.settings().continues_prompts {
+        return Ok((goal, Rc::default()));
+    }
+    let system = texts.first().map(String::as_str).into_iter().chain(goal.as_deref());
+    let system = system.filter(|text| !text.is_empty()).collect::<Vec<_>>().join("\n\n");
+    let front = PromptFront { system, tools: texts.get(1).cloned().unwrap_or_default() };
+    Ok((goal, Rc::new(front)))
 }
 
 /// What to send after a climb; without one when somebody is at it already.
@@ -115,7 +123,7 @@ async fn prepared(
     guard: &SessionGuard,
     run: Option<Run<'_>>,
     since: u64,
-    goal: Option<String>,
+    (goal, front): (Option<String>, Rc<PromptFront>),
 ) -> Result<Prepared> {
     let is_step = begin_step(&mut guard.state_mut());
     guard.store_or_warn(io).await?;
@@ -125,7 +133,7 @@ async fn prepared(
         done = compaction::climb(&run).await?;
         reasoning::settle(io, guard, run.trigger).await?;
     }
-    let Sending { nth, kept, items, usage, mended } = sendable::send(io, guard, since).await?;
+    let Sending { nth, kept, items, usage, mended } = sendable::send(io, guard, since, front).await?;
     guard.state_mut().hand_out();
     if let Some(now) = priced {
         guard.state_mut().pay(now, is_step);
