@@ -1,6 +1,6 @@
 /**
  * A closed loop: generated tasks whose every step follows from earlier values, played by a scripted agent that is shown the
- * prepared prompt and has the recall tools, and nothing else (`tasks/`). `CC_TASKS` names seeds: 1,2 by default.
+ * prepared prompt and has the recall tools, and nothing else (`tasks/`). `CC_SEED` makes others.
  */
 
 import { estimateTokens } from "context-compactor/tokens";
@@ -20,16 +20,18 @@ export const notes = [
 ];
 
 const WINDOWS = [16_000, 32_000];
-/** Steps, and tokens of the material in each: 100,000 to 300,000 in a task. */
+/** Steps, tokens of the material in each (100,000 to 300,000 in a task), and how many tasks of a kind. */
 const SIZES = [
-  [20, 5_000],
-  [60, 3_000],
-  [200, 1_500],
+  [20, 5_000, 3],
+  [60, 3_000, 2],
+  [200, 1_500, 1],
 ];
-const SEEDS = (process.env.CC_TASKS ?? "1,2").split(",").map(Number);
+const SEED = Number(process.env.CC_SEED ?? 1);
 
 export async function run() {
-  const tasks = SEEDS.flatMap((seed) => SIZES.flatMap(([steps, tokens]) => kinds.map((kind) => generate(kind, steps, tokens, seed))));
+  const tasks = SIZES.flatMap(([steps, tokens, count]) =>
+    kinds.flatMap((kind) => Array.from({ length: count }, (_, nth) => generate(kind, steps, tokens, SEED + nth))),
+  );
   const rows = [];
   for (const contextWindow of WINDOWS) {
     let base;

@@ -36,7 +36,10 @@ export function read(texts, label) {
   for (const { text, old } of texts.filter(({ text }) => text.includes(label))) {
     for (const [, number, value] of text.matchAll(stated)) {
       const entry = number && Number(number);
-      if (!newest || !(entry < newest.entry)) newest = { value, entry, old };
+      if (entry < newest?.entry) continue;
+      // What is said here and told again there is no news of long ago.
+      const isAgain = newest && newest.entry === entry && newest.value === value;
+      newest = { value, entry, old: isAgain ? newest.old && old : old };
     }
   }
   return newest;
