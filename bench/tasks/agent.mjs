@@ -64,7 +64,7 @@ export class Step {
     this.#canRecall = canRecall;
   }
 
-  /** `{ recall: [name, arguments] }`, or what it writes at last: `{ written: [[name, value]] }`, a value that it did not find as `unknown`. */
+  /** `{ recall: [name, arguments] }`, or what it writes at last, as far as it found what that takes: `{ written: [[name, value]], missing }`. */
   decide(messages) {
     const texts = textsOf(messages);
     if (this.#last) this.#last.hunt.answered(this.#last.call, texts.at(-1).text);
@@ -83,10 +83,8 @@ export class Step {
       this.#last = { hunt, call };
       return { recall: call };
     }
-    const written = parts.map(({ name, terms }) => {
-      const isKnown = terms.every(({ label }) => !label || values.get(label));
-      return [name, isKnown ? evaluate(terms, (label) => values.get(label).value) : "unknown"];
-    });
+    const isKnown = ({ terms }) => terms.every(({ label }) => !label || values.get(label));
+    const written = parts.filter(isKnown).map(({ name, terms }) => [name, evaluate(terms, (label) => values.get(label).value)]);
     return { written, missing };
   }
 }
