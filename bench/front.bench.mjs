@@ -5,6 +5,7 @@
 
 import { transcripts } from "../tests/support/transcripts.mjs";
 import { engine, replay, simple } from "./front/replay.mjs";
+import { interval } from "./interval.mjs";
 
 export const title = "Cost and what had left: recorded sessions through the session itself, window 200,000";
 
@@ -100,15 +101,6 @@ function total(found, key) {
 
 function round(number) {
   return Math.round(number * 1_000) / 1_000;
-}
-
-/** The interval of 95 % by the bootstrap over sessions, always the same. */
-function interval(found, measure) {
-  let state = 1;
-  const next = () => (state = (state * 48_271) % 2_147_483_647) / 2_147_483_647;
-  const drawn = Array.from({ length: 1_000 }, () => measure(found.map(() => found[Math.floor(next() * found.length)])));
-  drawn.sort((a, b) => a - b);
-  return [drawn[25], drawn[974]];
 }
 
 const plain = (text) => String(text).toLowerCase().match(/[\p{L}\p{N}]+/gu)?.join(" ") ?? "";

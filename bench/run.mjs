@@ -1,11 +1,11 @@
 /**
  * Runs the benches: every file `*.bench.mjs` of this folder, or those named on the command line.
  *
- * A bench exports `title` and `run()`, which returns rows: flat objects whose first key names the case and whose
+ * A bench exports `title` and `run(options)`, which returns rows: flat objects whose first key names the case and whose
  * other keys carry their unit, as in `{ case: "1,000 messages", "plan (ms)": 3.2 }`; and, where figures need them,
  * `notes`, sentences on what they mean, and `plot(rows)`, an SVG. Rows are printed as a table and written to
  * out/NAME.json. With `--report` they are written to reports/NAME.json too, to be committed, and the plot to
- * reports/NAME.svg.
+ * reports/NAME.svg. `--endpoint URL --model NAME` is a model for those that ask one, by Chat Completions.
  */
 
 import { mkdirSync, readdirSync, writeFileSync } from "node:fs";
@@ -19,7 +19,8 @@ const known = readdirSync(here)
   .filter((file) => file.endsWith(ending))
   .map((file) => file.slice(0, -ending.length))
   .sort();
-const { values, positionals } = parseArgs({ options: { report: { type: "boolean" } }, allowPositionals: true });
+const options = { report: { type: "boolean" }, endpoint: { type: "string" }, model: { type: "string" } };
+const { values, positionals } = parseArgs({ options, allowPositionals: true });
 const wanted = positionals.length > 0 ? positionals : known;
 const unknown = wanted.filter((name) => !known.includes(name));
 if (unknown.length > 0) {
@@ -34,7 +35,7 @@ const host = { node: process.version, cpu: cpus()[0]?.model, cores: cpus().lengt
 for (const name of wanted) {
   const { title, notes, run, plot } = await import(new URL(name + ending, here));
   console.log(`\n${title}`);
-  const rows = await run();
+  const rows = await run(values);
   console.log(table(rows));
   for (const note of notes ?? []) console.log(note);
   writeFileSync(new URL(`${name}.json`, out), `${JSON.stringify({ title, notes, host, rows }, null, 2)}\n`);

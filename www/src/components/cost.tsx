@@ -1,5 +1,5 @@
 import { useEffect, useMemo, useState } from "preact/hooks";
-import { PRICES } from "../../../bench/front/replay.mjs";
+import { PRICES } from "../../../bench/front/bill.mjs";
 import { pricesLine } from "../logic/cost.js";
 import { describe } from "../run/describe.js";
 import { measureAll, recallsOf } from "../run/evaluation.js";

@@ -1,4 +1,4 @@
-import { shared } from "../../../bench/front/replay.mjs";
+import { shared } from "../../../bench/front/bill.mjs";
 import type { LedgerEntry, Message } from "../engine.js";
 import { answersOf, referencesOf } from "../logic/messages.js";
 import type { Compaction, Left, Offload } from "./types.js";

@@ -1,4 +1,4 @@
-import { PRICES } from "../../../bench/front/replay.mjs";
+import { PRICES } from "../../../bench/front/bill.mjs";
 import type { Format, SessionOptions } from "../engine.js";
 import type { Setup } from "./types.js";
 
