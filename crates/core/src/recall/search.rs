@@ -15,6 +15,7 @@ use crate::step::Io;
 use context_compactor_scan::terms::{self, terms};
 use serde::Serialize;
 use std::collections::HashMap;
+use std::ops::Range;
 
 /// Different terms of a query that are looked for.
 const MOST_TERMS: usize = 64;
@@ -23,6 +24,12 @@ const SMALL: &str = " a about after all also an and any are as at be been before
                      for from had has have here how i if in into is it its just let ll m me more my need no not now of on \
                      only or our out re s should so some still t than that the their them then there these they this \
                      those to up us use ve was we were what when where which will with would you your ";
+
+/// A query of more words, or bytes, stands nowhere as it is.
+const PHRASE_WORDS: usize = 10;
+const PHRASE: usize = 120;
+/// Texts that are looked at for all of the query, those that match best.
+const LOOKED_AT: usize = 128;
 
 /// A message that a search found, with its best passages.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -56,6 +63,8 @@ pub(crate) struct Query {
     pub(super) is_question: bool,
     /// Terms, numbered in the order of the query.
     pub(super) terms: HashMap<String, usize>,
+    /// All of it, where it may stand somewhere word for word: the label of a value, a line of an output.
+    phrase: Option<String>,
 }
 
 impl Query {
@@ -80,7 +89,29 @@ impl Query {
                 found.insert(term.to_owned(), number);
             }
         });
-        Query { is_question: text.trim_end().ends_with(['?', '？', '؟']), terms: found }
+        let is_question = text.trim_end().ends_with(['?', '？', '؟']);
+        let phrase = text.trim().trim_matches(['"', '\'', '`', '.', ':', ',']);
+        let words = phrase.split_whitespace().count();
+        let is_phrase = !is_question && (2..=PHRASE_WORDS).contains(&words) && phrase.len() <= PHRASE;
+        Query { is_question, terms: found, phrase: is_phrase.then(|| phrase.to_owned()) }
+    }
+
+    /// Where the text has all of the query, whatever the case of its letters, and not as a part of longer words.
+    pub(super) fn phrase_in(&self, text: &str) -> Option<Range<usize>> {
+        let phrase = self.phrase.as_deref()?.as_bytes();
+        let (bytes, first) = (text.as_bytes(), phrase.first()?.to_ascii_lowercase());
+        let in_word = |at: Option<usize>| {
+            let byte = at.and_then(|at| bytes.get(at));
+            byte.is_some_and(|byte| byte.is_ascii_alphanumeric() || *byte == b'_')
+        };
+        let is_here = |at: usize| {
+            let end = at + phrase.len();
+            bytes.get(at..end).is_some_and(|here| here.eq_ignore_ascii_case(phrase))
+                && !in_word(at.checked_sub(1))
+                && !in_word(Some(end))
+        };
+        let starts = bytes.iter().enumerate().filter(|(_, byte)| byte.to_ascii_lowercase() == first);
+        starts.map(|(at, _)| at).find(|at| is_here(*at)).map(|at| at..at + phrase.len())
     }
 
     /// The numbers of its terms by their hashes.
@@ -101,8 +132,9 @@ pub(crate) async fn search(
     let mut corpus = Corpus::new(query);
     index::pages(io, archive, &mut |page, from| corpus.add(page, from, archive.rows)).await?;
     let weights = corpus.weights();
+    let looked_at = if query.phrase.is_some() { limit.max(LOOKED_AT) } else { limit };
     let best = corpus.best(
-        limit,
+        looked_at,
         query.is_question,
         archive.messages,
         &weights,
@@ -112,6 +144,11 @@ pub(crate) async fn search(
             false => Some(false),
         },
     );
+    // What the model has before it is no find.
+    let is_seen = |candidate: &Candidate| {
+        for_model && log_index.whereabouts(candidate.index, candidate.result) == HitPlace::Context
+    };
+    let best = phrases_first(io, archive, query, best, limit, is_seen).await?;
     let mut hits = Vec::with_capacity(best.len());
     for Candidate { seq, index, result, .. } in best {
         let found = archive.with_message(io, seq, |message| {
@@ -143,4 +180,36 @@ pub(crate) async fn search(
         hits.push(Hit { reference, seq, index, role, tool, target, place, snippet });
     }
     Ok(hits)
+}
+
+/// The first `limit` of the candidates, those that have all of the query as it is before the others, unless the model sees
+/// them.
+async fn phrases_first(
+    io: &Io,
+    archive: &Archive,
+    query: &Query,
+    best: Vec<Candidate>,
+    limit: usize,
+    is_seen: impl Fn(&Candidate) -> bool,
+) -> Result<Vec<Candidate>> {
+    let (mut having, mut others) = (Vec::new(), Vec::new());
+    for candidate in best {
+        let is_phrase = query.phrase.is_some() && having.len() < limit && !is_seen(&candidate) && {
+            let found = archive.with_message(io, candidate.seq, |message| {
+                let result = candidate.result.and_then(|nth| message.results().nth(nth));
+                let text = result.map_or_else(|| said(message), |result| result.text.to_string());
+                query.phrase_in(&text).is_some()
+            });
+            match found.await {
+                Ok(found) => found,
+                // It is told where it would be shown.
+                Err(error) if matches!(error.code, Code::StoreCorrupt | Code::NotFound) => false,
+                Err(error) => return Err(error),
+            }
+        };
+        if is_phrase { having.push(candidate) } else { others.push(candidate) }
+    }
+    having.extend(others);
+    having.truncate(limit);
+    Ok(having)
 }

@@ -19,7 +19,8 @@ pub(super) fn snippet(text: &str, query: &Query, weights: &[f64]) -> String {
             found.push((range, *number));
         }
     });
-    let first = around(text, densest(&found, weights, SNIPPET), SNIPPET);
+    let span = query.phrase_in(text).unwrap_or_else(|| densest(&found, weights, SNIPPET));
+    let first = around(text, span, SNIPPET);
     let shown: Vec<usize> =
         found.iter().filter(|(at, _)| first.contains(&at.start)).map(|(_, term)| *term).collect();
     found.retain(|(at, term)| !shown.contains(term) && !first.contains(&at.start));
@@ -65,7 +66,7 @@ fn without_number(line: &str) -> &str {
     }
 }
 
-/// The first of the stretches of at most `most` bytes whose different terms weigh most.
+/// Of the stretches of at most `most` bytes whose different terms weigh most the shortest, of these the first.
 fn densest(found: &[(Range<usize>, usize)], weights: &[f64], most: usize) -> Range<usize> {
     let mut counts = vec![0_usize; weights.len()];
     let (mut first, mut weight, mut heaviest) = (0, 0.0, 0.0);
@@ -86,9 +87,20 @@ fn densest(found: &[(Range<usize>, usize)], weights: &[f64], most: usize) -> Ran
             }
             first += 1;
         }
-        if weight > heaviest + 1e-9 {
+        // What stands there twice makes it no heavier, and longer.
+        while let Some((start, number)) = found.get(first)
+            && start != range
+            && counts.get(*number).is_some_and(|count| *count > 1)
+        {
+            if let Some(count) = counts.get_mut(*number) {
+                *count -= 1;
+            }
+            first += 1;
+        }
+        let stretch = found.get(first).map_or(0, |(start, _)| start.start)..range.end;
+        if weight > heaviest + 1e-9 || (weight > heaviest - 1e-9 && stretch.len() < best.len()) {
             heaviest = weight;
-            best = found.get(first).map_or(0, |(start, _)| start.start)..range.end;
+            best = stretch;
         }
     }
     best

@@ -338,3 +338,33 @@ fn d14_a_search_goes_on_over_a_torn_log_and_a_session_that_was_deleted_elsewhere
     other.host.run(other.session.delete()).unwrap();
     assert_eq!(harness.host.run(search(&harness.session)).unwrap_err().code, Code::Closed);
 }
+
+#[test]
+fn w21_what_has_all_of_a_label_as_it_is_comes_first_and_shows_what_follows_it() {
+    let mut harness = Harness::new(json!({ "contextWindow": 1_000_000 }));
+    let noise = "Fees of 381 EUR are due. Section 4.7: the fee is in section 43 of the form.\n".repeat(40);
+    for section in 1..=60 {
+        let page = format!("{noise}fee of section {section}: {}\n{noise}", 7_000 + section);
+        harness.append(&exchange(Format::OpenaiChat, &format!("c{section}"), &page));
+    }
+    for (query, value) in
+        [("fee of section 4", "7004"), ("Fee of section 41:", "7041"), ("\"fee of section 7\"", "7007")]
+    {
+        let found = harness.search(query, 3);
+        assert_eq!(found.len(), 3);
+        assert!(found[0].snippet.contains(&format!(": {value}\n")), "{query}: {}", found[0].snippet);
+    }
+}
+
+#[test]
+fn w21_a_snippet_is_around_the_shortest_stretch_that_has_the_words() {
+    let mut harness = Harness::new(json!({ "contextWindow": 1_000_000 }));
+    let text = format!(
+        "src/anchor has {} tag of src/anchor/part1.ts: indigo63\n{}",
+        "more ".repeat(90),
+        "x ".repeat(300)
+    );
+    harness.append(&[user(&text)]);
+    let found = harness.search("src/anchor/part1.ts tag", 1);
+    assert!(found[0].snippet.contains("part1.ts: indigo63"), "{}", found[0].snippet);
+}
