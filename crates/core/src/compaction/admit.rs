@@ -11,12 +11,18 @@ use crate::text;
 /// Run before the first prompt that a result would stand in.
 pub(super) const RUNG: RungSpec = RungSpec {
     rung: Rung::Admit,
-    fires: |view, run, _| {
-        run.trigger != Trigger::None && (view.settings.admits_at_once || view.usage.may_reduce)
-    },
+    fires: |view, run, _| run.trigger != Trigger::None && may_admit(view),
     work: RungWork::Moves(propose, propose),
     idle: |_| Some("no tool result is too large for a prompt"),
 };
+
+/// Where the law of `balanced` holds, a model that has no way back to a result reads all of it as long as there is room
+/// (`W1`).
+fn may_admit(view: &View) -> bool {
+    let settings = &view.settings;
+    let is_full = view.usage.is_due || !view.fits();
+    settings.admits_at_once || settings.leaves.is_none() || view.references.by_model || is_full
+}
 
 /// What would be stored and previewed: every result above `largeOutputTokens`.
 fn propose(view: &View) -> Result<Vec<Move>> {

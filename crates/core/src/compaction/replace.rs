@@ -4,10 +4,9 @@
 use super::result::{Edit, OffloadReport};
 use super::rung::Run;
 use super::{offload, reasoning};
-use crate::context::{Item, MessageSource, Offload, Origin, Place, Placeholder, Splice};
+use crate::context::{Item, MessageSource, Offload, Origin, Place, Placeholder, RECALL_READ, Splice};
 use crate::error::{Code, Error, Result};
 use crate::keys::ids;
-use crate::log::said::RECALL_READ;
 use crate::log::{Closing, ContextChange, NewBlob, References, View, measure};
 use crate::message::{Message, Part, Role};
 use crate::order;

@@ -2,6 +2,7 @@
 
 mod items;
 mod ledger;
+mod recall_tools;
 mod session_log;
 pub mod split;
 
@@ -15,3 +16,4 @@ pub use split::Keep;
 
 pub(crate) use items::join_left;
 pub(crate) use ledger::{Erased, conserve_origins};
+pub(crate) use recall_tools::{RECALL_READ, RECALL_SEARCH, is_recall};

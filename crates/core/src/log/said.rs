@@ -1,12 +1,8 @@
 //! What of a message is found when the log is searched.
 
+use crate::context::{RECALL_READ, is_recall};
 use crate::message::{Message, Part};
 use serde_json_borrow::Value;
-
-/// The tool with which a model reads the text behind a reference.
-pub(crate) const RECALL_READ: &str = "recall_read";
-/// The tool with which a model searches the transcript.
-pub(crate) const RECALL_SEARCH: &str = "recall_search";
 
 /// True for the JSON text of tools one of which is [`RECALL_READ`], in the shape of any provider: a list of definitions or
 /// a set by name.
@@ -21,11 +17,6 @@ pub(crate) fn offers_recall(tools: &str) -> bool {
         }
     }
     tools.contains(RECALL_READ) && serde_json::from_str(tools).is_ok_and(|tools| finds(&tools))
-}
-
-/// True for a tool with which a model recalls.
-pub(crate) fn is_recall(name: &str) -> bool {
-    [RECALL_READ, RECALL_SEARCH].contains(&name)
 }
 
 /// What a message says itself: prose, and calls with the texts in their arguments, since escapes in raw JSON make up

@@ -6,8 +6,9 @@
 //! could not open; these pass over keys that are no references, and delete them with the session.
 
 use super::offloads::PART;
-use super::said::{is_recall, said};
+use super::said::said;
 use crate::context::Item;
+use crate::context::is_recall;
 use crate::error::Result;
 use crate::keys::batch::{Key, keys};
 use crate::keys::ids;

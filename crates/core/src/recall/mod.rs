@@ -22,7 +22,7 @@ pub(crate) use call::answer;
 pub use search::Hit;
 pub(crate) use search::{Query, search};
 
-use crate::log::said::{RECALL_READ, RECALL_SEARCH, is_recall};
+use crate::context::{RECALL_READ, RECALL_SEARCH, is_recall};
 use crate::message::{Message, Part};
 use crate::wire::{Format, Tool};
 use serde_json_borrow::Value;

@@ -310,6 +310,35 @@ fn w16_no_preset_shows_a_number_at_which_the_prompt_would_not_fit_any_more() {
 }
 
 #[test]
+fn w1_a_result_that_the_model_cannot_have_back_is_read_whole_as_long_as_there_is_room() {
+    for (recall, tokens, moved) in [(false, 5_000, 0), (true, 5_000, 1), (false, 11_000, 1)] {
+        let mut harness = harness(16_000, json!({ "recall": recall }));
+        harness.append(&[user("Read it.")]);
+        harness.append(&exchange(Format::OpenaiChat, "a", &long("line", tokens)));
+        let edits = harness.prepare().edits;
+        assert_eq!(edits.iter().filter(|edit| edit.kind == "admit").count(), moved, "{recall}, {tokens}");
+    }
+}
+
+#[test]
+fn w10_a_request_that_the_kept_messages_go_on_with_is_not_called_answered() {
+    for (goes_on, told) in [(true, "What follows this message answers"), (false, "was answered")] {
+        let mut harness = harness(32_000, json!({}));
+        let mut work = vec![user("Mend the exporter.")];
+        for nth in 0..60 {
+            work.extend(exchange(Format::OpenaiChat, &format!("c{nth}"), &long("line", 200)));
+        }
+        if !goes_on {
+            work.extend([assistant("It is mended."), user("Thanks, that is all."), assistant("Good.")]);
+        }
+        harness.append(&work);
+        harness.compact();
+        let sent = harness.sent().iter().map(Value::to_string).collect::<String>();
+        assert!(sent.contains(told), "{told}: {sent}");
+    }
+}
+
+#[test]
 fn w10_a_page_says_what_it_stands_for_and_how_the_rest_is_read_only_where_that_is_so() {
     for recall in [true, false] {
         let mut harness = harness(32_000, json!({ "recall": recall }));

@@ -13,9 +13,11 @@ use super::files;
 use super::happened::{TurnEvents, What, bounded};
 use super::headings::{CONSTRAINTS, FILES, Spoken, TASKS};
 use super::standing::Standing;
+use crate::context::is_recall;
 use crate::message::{Message, Part, Role, ToolCall, ToolResult};
 use serde_json::Value;
 use std::borrow::Cow;
+use std::collections::HashSet;
 use std::rc::Rc;
 
 /// Bytes of one text that are kept for quoting.
@@ -59,6 +61,8 @@ pub struct KeepLayerBuilder {
     pub(super) said: Vec<SaidText>,
     pub(super) constraints: Vec<(usize, String)>,
     pub(super) events: TurnEvents,
+    /// Calls of the recall tools without a result: what they bring back is told where it was said first.
+    recalls: HashSet<String>,
 }
 
 /// Something that must not be lost.
@@ -130,7 +134,13 @@ impl KeepLayerBuilder {
 
     /// What an instruction names is known; nothing of it is kept, as it stays.
     fn instruction(&mut self, at: usize, part: &Part<'_>) {
-        let Part::Text(text) = part else { return };
+        if let Part::Text(text) = part {
+            self.known(at, text);
+        }
+    }
+
+    /// What a text names is no invention, though nothing of it is kept.
+    fn known(&mut self, at: usize, text: &str) {
         scan::entities(text, &mut |kind, name| {
             if let Some(id) = entities::id(kind, name) {
                 self.lines.emphasise(id, 0.0, at, 0.0);
@@ -172,6 +182,10 @@ impl KeepLayerBuilder {
     }
 
     fn call(&mut self, at: usize, position: usize, call: &ToolCall<'_>) {
+        if is_recall(&call.name) {
+            self.recalls.insert(call.id.to_string());
+            return;
+        }
         let arguments = serde_json::from_str::<Value>(&call.arguments).unwrap_or(Value::Null);
         self.state.called(call, &arguments);
         self.events.called((at, position), call, &arguments);
@@ -195,6 +209,10 @@ impl KeepLayerBuilder {
     }
 
     fn result(&mut self, at: usize, result: &ToolResult<'_>) {
+        if self.recalls.remove(result.call_id.as_ref()) {
+            self.known(at, &result.text);
+            return;
+        }
         let text = without_base64(&result.text);
         let source: Rc<str> = self.state.source(&result.call_id).into();
         let failure = self.state.answered(result, &text);

@@ -123,7 +123,7 @@ impl TurnEvents {
         event.outcome = match failure {
             Some(line) => {
                 event.what = What::Failed;
-                head(line, OUTCOME).to_string()
+                shown(line, OUTCOME)
             }
             None if event.what == What::Changed => String::new(),
             None => outcome(&event.text, text),
@@ -155,13 +155,21 @@ fn outcome(call: &str, text: &str) -> String {
         (command.is_some() || names(&RUNS), command.is_some_and(open::shows) || names(&FINDS));
     match lines.as_slice() {
         [] => String::new(),
-        [only] => head(only, OUTCOME).to_string(),
+        [only] => shown(only, OUTCOME),
         [.., last] if runs && !finds && tells(last) => {
             let counted = lines.iter().rev().take(LAST).find(|line| counts(line));
-            head(counted.unwrap_or(last), OUTCOME / 2).to_string()
+            shown(counted.unwrap_or(last), OUTCOME / 2)
         }
         all if runs || finds => format!("{} lines", all.len()),
-        all => head(&all.join(" "), OUTCOME).to_string(),
+        all => shown(&all.join(" "), OUTCOME),
+    }
+}
+
+/// A text, and a mark where it is cut.
+pub(super) fn shown(text: &str, bytes: usize) -> String {
+    match head(text, bytes) {
+        whole if whole.len() == text.len() => whole.to_string(),
+        start => format!("{start}…"),
     }
 }
 

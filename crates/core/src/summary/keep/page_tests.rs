@@ -205,3 +205,18 @@ fn w15_a_greeting_is_no_goal() {
         "{page}"
     );
 }
+
+#[test]
+fn w23_what_the_agent_recalled_is_told_where_it_was_said_first_and_a_cut_outcome_says_so() {
+    let hit = "2 found in 30 messages, best first.\n\n[m8z] result of post_entry\n> birch balance: 4711";
+    let messages = [
+        said(Role::User, "Post the entries."),
+        calls("1", "recall_search", serde_json::json!({ "query": "birch balance" })),
+        result("1", hit, false),
+        calls("2", "post_entry", serde_json::json!({ "name": "birch", "amount": 12 })),
+        result("2", &format!("Recorded. {}", "birch balance: 4723. ".repeat(40)), false),
+    ];
+    let page = page(&messages, 600);
+    assert!(!page.contains("recall_search") && !page.contains("m8z"), "{page}");
+    assert!(page.contains("post_entry 12, birch → Recorded. birch") && page.contains("…"), "{page}");
+}

@@ -3,7 +3,7 @@
 use super::super::extractive::quote;
 use super::super::text::{head, sentences};
 use super::collect::KeepLayerBuilder;
-use super::happened::{TurnEvent, What};
+use super::happened::{TurnEvent, What, shown};
 use super::headings::HAPPENED;
 use super::layer::{Beside, LEAST, Sections};
 use crate::tokens::Estimator;
@@ -145,10 +145,16 @@ impl Turns<'_, '_> {
         let label =
             self.beside.labels.of(event.position).map(|label| format!(": {label}")).unwrap_or_default();
         let text = self.layer.short(&event.text);
+        let own = estimator.text(&text);
+        if !event.outcome.is_empty() && 2 * own <= cap {
+            // What was done is whole. Three bytes of what came of it are a token at most.
+            let outcome = shown(&self.layer.short(&event.outcome), 3 * (cap - own).saturating_sub(4));
+            return Some(quote(&format!("{text} → {outcome}")).into_owned());
+        }
         let outcome = match event.outcome.as_str() {
             "" => String::new(),
             // Half of the room, at four bytes a token.
-            outcome => format!(" → {}", head(&self.layer.short(outcome), 2 * cap)),
+            outcome => format!(" → {}", shown(&self.layer.short(outcome), 2 * cap)),
         };
         let room = cap.checked_sub(estimator.text(&outcome) + 12).filter(|room| *room >= LEAST / 2)?;
         let start = beginning(&text, room, estimator);
