@@ -12,7 +12,7 @@ use crate::message::{Message, Part, Role};
 use crate::order;
 use crate::policy::{KeepNumbers, Rung, Settings};
 use crate::step::Io;
-use crate::summary::keep::{Beside, Collected, KeepLayerBuilder, Labels, MustKeep, Shares, Standing};
+use crate::summary::keep::{Beside, Collected, KeepLayerBuilder, Labels, MustKeep, Shares, WorkState};
 use crate::summary::{is_earlier, objection, word_for_word};
 use crate::tokens::Estimator;
 use crate::wire;
@@ -122,7 +122,7 @@ pub(super) struct Kept {
     /// Tokens of what stands beside a model's summary.
     budget: usize,
     /// How things stand at the end of the conversation, behind what is replaced.
-    standing: Standing,
+    standing: WorkState,
     /// What messages are called in the page.
     references: References,
 }
@@ -267,7 +267,7 @@ impl Kept {
 }
 
 /// How things stand behind the messages that stay.
-fn standing_at_end(view: &View, proposal: &Proposal, collected: &Collected) -> Result<Standing> {
+fn standing_at_end(view: &View, proposal: &Proposal, collected: &Collected) -> Result<WorkState> {
     let mut state = collected.collector.state();
     for item in view.items().iter().skip(proposal.boundary) {
         let index = item.origin.place().map_or(0, |place| place.index);

@@ -12,7 +12,7 @@ use super::entities;
 use super::files;
 use super::happened::{TurnEvents, What, bounded};
 use super::headings::{CONSTRAINTS, FILES, Spoken, TASKS};
-use super::standing::Standing;
+use super::standing::WorkState;
 use crate::context::is_recall;
 use crate::message::{Message, Part, Role, ToolCall, ToolResult};
 use serde_json::Value;
@@ -56,7 +56,7 @@ pub(super) struct SaidText {
 pub struct KeepLayerBuilder {
     pub(super) count: usize,
     pub(super) lines: CoverLines,
-    pub(super) state: Standing,
+    pub(super) state: WorkState,
     pub(super) spoken: Spoken,
     pub(super) said: Vec<SaidText>,
     pub(super) constraints: Vec<(usize, String)>,
@@ -286,7 +286,7 @@ impl KeepLayerBuilder {
     }
 
     /// How things stand behind what was taken in.
-    pub(crate) fn state(&self) -> Standing {
+    pub(crate) fn state(&self) -> WorkState {
         self.state.clone()
     }
 
@@ -302,7 +302,7 @@ impl KeepLayerBuilder {
     }
 
     /// The same, as `state` leaves it.
-    pub(crate) fn musts_in(&self, state: &Standing) -> Vec<MustKeep> {
+    pub(crate) fn musts_in(&self, state: &WorkState) -> Vec<MustKeep> {
         let constraints = self.constraints.iter().rev();
         let constraints = constraints.map(|(position, text)| MustKeep::Constraint(*position, text.clone()));
         let files = state.files.lines().0.into_iter().map(|(path, _)| MustKeep::File(path));

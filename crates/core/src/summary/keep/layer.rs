@@ -5,7 +5,7 @@ use super::super::render::{MARKER_TOKENS, clip};
 use super::super::text::unlisted;
 use super::collect::{KeepLayerBuilder, MustKeep, SaidText};
 use super::headings::{CONSTRAINTS, DETAILS, ERRORS, FILES, GOAL, Headings, SAID, TASKS};
-use super::standing::Standing;
+use super::standing::WorkState;
 use super::{files, turns};
 use crate::checkpoint::Preservation;
 use crate::order;
@@ -69,7 +69,7 @@ pub struct Beside<'a> {
     /// Messages of the user whose constraints hold no more.
     pub rejected: &'a [usize],
     /// How things stand at the end of the conversation, where that is behind what the layer is of.
-    pub(crate) state: Option<&'a Standing>,
+    pub(crate) state: Option<&'a WorkState>,
     /// What messages are called where they can be read again.
     pub(crate) labels: Labels<'a>,
 }

@@ -37,7 +37,7 @@ pub(super) use entities::last_two;
 pub(super) use headings::laid_down;
 pub(crate) use layer::Labels;
 pub use layer::{Beside, KeepLayer, Shares};
-pub(crate) use standing::{Standing, called};
+pub(crate) use standing::{WorkState, called};
 
 use crate::message::Message;
 use crate::tokens::Estimator;

@@ -24,13 +24,13 @@ struct OpenCall {
 
 /// What became of files, errors and tasks. It goes on with each message, wherever the conversation is cut.
 #[derive(Debug, Default, Clone)]
-pub(crate) struct Standing {
+pub(crate) struct WorkState {
     pub(super) files: Files,
     pub(super) open: Open,
     waiting: HashMap<String, Vec<OpenCall>>,
 }
 
-impl Standing {
+impl WorkState {
     /// Takes in the next message.
     pub(crate) fn read(&mut self, message: &Message<'_>) {
         for part in &message.parts {
