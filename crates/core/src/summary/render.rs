@@ -27,7 +27,7 @@
 //! holds such an escape already gets one `amp;` more, so that unescaping is exact.
 
 use super::prompt::PromptOptions;
-use super::text::{head, tail};
+use super::text::{first_words, head, last_words};
 use crate::message::{Media, MediaKind, Message, Part, Role};
 use crate::tokens::Estimator;
 use context_compactor_scan::base64;
@@ -330,9 +330,9 @@ fn clip_raw(text: &str, tokens: usize, cap: usize) -> Option<(&str, String, &str
     let room = cap.saturating_sub(MARKER_TOKENS);
     // u128: the product of two lengths may pass 32 bits on wasm32.
     let bytes = usize::try_from(text.len() as u128 * room as u128 / tokens.max(1) as u128).unwrap_or(0);
-    let start = head(text, bytes - bytes / 3);
+    let start = first_words(text, bytes - bytes / 3);
     let rest = text.get(start.len()..).unwrap_or("");
-    let end = tail(rest, bytes / 3);
+    let end = last_words(rest, bytes / 3);
     let missing = rest.get(..rest.len() - end.len()).unwrap_or("").chars().count();
     Some((start, format!("[… {missing} characters left out …]"), end))
 }

@@ -33,6 +33,31 @@ pub(crate) fn tail(text: &str, bytes: usize) -> &str {
     text.get(start..).unwrap_or("")
 }
 
+/// Bytes of a word that is cut only where there is no blank.
+const LONG_WORD: usize = 40;
+
+/// The start of `text` in at most `bytes` bytes, without the word that it would end in the middle of, where a blank is near:
+/// half a number is another number.
+pub(crate) fn first_words(text: &str, bytes: usize) -> &str {
+    let start = head(text, bytes);
+    if text.get(start.len()..).is_none_or(|rest| rest.starts_with(char::is_whitespace) || rest.is_empty()) {
+        return start;
+    }
+    let at = start.rfind(char::is_whitespace).filter(|at| start.len() - at <= LONG_WORD);
+    start.get(..at.unwrap_or(start.len())).unwrap_or(start)
+}
+
+/// The end of `text` in the same way.
+pub(crate) fn last_words(text: &str, bytes: usize) -> &str {
+    let end = tail(text, bytes);
+    let before = text.get(..text.len() - end.len()).unwrap_or("");
+    if before.is_empty() || before.ends_with(char::is_whitespace) {
+        return end;
+    }
+    let at = end.find(char::is_whitespace).filter(|at| *at <= LONG_WORD);
+    end.get(at.unwrap_or(0)..).unwrap_or(end)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -1,7 +1,7 @@
 //! What happened, in order: what was said, run and changed, and what came of it, under the request that it was done for.
 
 use super::super::render::without_base64;
-use super::super::text::{head, tail};
+use super::super::text::{first_words, last_words};
 use super::files::{self, Action, Did};
 use super::{noise, open};
 use crate::message::ToolCall;
@@ -167,7 +167,7 @@ fn outcome(call: &str, text: &str) -> String {
 
 /// A text, and a mark where it is cut.
 pub(super) fn shown(text: &str, bytes: usize) -> String {
-    match head(text, bytes) {
+    match first_words(text, bytes) {
         whole if whole.len() == text.len() => whole.to_string(),
         start => format!("{start}…"),
     }
@@ -251,7 +251,7 @@ pub(super) fn bounded(text: &str, bytes: usize) -> String {
     if text.len() <= bytes {
         return text.to_string();
     }
-    let (start, end) = (head(text, bytes * 2 / 3), tail(text, bytes / 3));
+    let (start, end) = (first_words(text, bytes * 2 / 3), last_words(text, bytes / 3));
     let missing = text.get(start.len()..text.len() - end.len()).unwrap_or("").chars().count();
     format!("{start}[… {missing} characters left out …]{end}")
 }

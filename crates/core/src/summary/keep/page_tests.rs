@@ -220,3 +220,16 @@ fn w23_what_the_agent_recalled_is_told_where_it_was_said_first_and_a_cut_outcome
     assert!(!page.contains("recall_search") && !page.contains("m8z"), "{page}");
     assert!(page.contains("post_entry 12, birch → Recorded. birch") && page.contains("…"), "{page}");
 }
+
+#[test]
+fn w23_no_number_is_cut_in_two() {
+    let more = "It is 7000 and 8000. ".repeat(40);
+    let text = format!("By the way, my basin code is 5503, and the fee is 2001. {more}");
+    for budget in 60..400 {
+        let page = page(&[said(Role::User, &text), said(Role::Assistant, "Good.")], budget);
+        for part in page.split(|letter: char| !letter.is_ascii_digit()).filter(|part| part.len() < 4) {
+            let is_count = part.is_empty() || page.contains(&format!("… {part} characters left out"));
+            assert!(is_count, "{part}: {page}");
+        }
+    }
+}

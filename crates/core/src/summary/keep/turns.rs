@@ -1,7 +1,7 @@
 //! What happened, written turn by turn: each request with what was said, changed and run for it, the end in most detail.
 
 use super::super::extractive::quote;
-use super::super::text::{head, sentences};
+use super::super::text::{first_words, sentences};
 use super::collect::KeepLayerBuilder;
 use super::happened::{TurnEvent, What, shown};
 use super::headings::HAPPENED;
@@ -123,8 +123,8 @@ impl Turns<'_, '_> {
         let whole = if self.kept.talks() { WORDS } else { REQUEST };
         let start = match text.len() <= whole {
             true => text,
-            false if self.kept.talks() => head(text, WORDS),
-            false => head(text.lines().next().unwrap_or(""), TITLE),
+            false if self.kept.talks() => first_words(text, WORDS),
+            false => first_words(text.lines().next().unwrap_or(""), TITLE),
         };
         let cut = if start.len() < text.len() { " […]" } else { "" };
         Some(quote(&format!("> {}{cut}{}", start.trim_end(), self.label(said.position))).into_owned())
@@ -195,11 +195,7 @@ fn beginning(text: &str, room: usize, estimator: Estimator) -> &str {
     // One long sentence.
     let tokens = estimator.text(text).max(1);
     let bytes = usize::try_from(text.len() as u128 * room as u128 / tokens as u128).unwrap_or(0);
-    let start = head(text, bytes);
-    match start.rsplit_once(char::is_whitespace) {
-        Some((words, _)) if 2 * words.len() > start.len() => words,
-        _ => start,
-    }
+    first_words(text, bytes)
 }
 
 /// Where `sentence`, a part of `text` behind `from`, ends in it.
