@@ -33,17 +33,24 @@ pub(crate) fn tail(text: &str, bytes: usize) -> &str {
     text.get(start..).unwrap_or("")
 }
 
-/// Bytes of a word that is cut only where there is no blank.
+/// A word of more bytes, or of more than its part of a text, is cut: a short text would lose most of itself.
 const LONG_WORD: usize = 40;
+const LONG_PART: usize = 8;
+/// A number has no more.
+const NUMBER: usize = 12;
 
-/// The start of `text` in at most `bytes` bytes, without the word that it would end in the middle of, where a blank is near:
+fn is_short(word: usize, text: usize) -> bool {
+    word <= LONG_WORD.min(NUMBER.max(text / LONG_PART))
+}
+
+/// The start of `text` in at most `bytes` bytes, without the word that it would end in the middle of, where that is short:
 /// half a number is another number.
 pub(crate) fn first_words(text: &str, bytes: usize) -> &str {
     let start = head(text, bytes);
     if text.get(start.len()..).is_none_or(|rest| rest.starts_with(char::is_whitespace) || rest.is_empty()) {
         return start;
     }
-    let at = start.rfind(char::is_whitespace).filter(|at| start.len() - at <= LONG_WORD);
+    let at = start.rfind(char::is_whitespace).filter(|at| is_short(start.len() - at, start.len()));
     start.get(..at.unwrap_or(start.len())).unwrap_or(start)
 }
 
@@ -54,7 +61,7 @@ pub(crate) fn last_words(text: &str, bytes: usize) -> &str {
     if before.is_empty() || before.ends_with(char::is_whitespace) {
         return end;
     }
-    let at = end.find(char::is_whitespace).filter(|at| *at <= LONG_WORD);
+    let at = end.find(char::is_whitespace).filter(|at| is_short(*at, end.len()));
     end.get(at.unwrap_or(0)..).unwrap_or(end)
 }
 
