@@ -5,7 +5,7 @@
 //! result is measured as a whole, because an estimate of a text is not the sum of those of its parts.
 
 use super::prompt::{PREVIOUS, PromptOptions, REQUEST, fill};
-use super::render::{CLOSE, Class, Cut, MessageBlock, Piece, clip, escape, without_base64};
+use super::render::{CLOSE, Class, ClipAt, MessageBlock, Piece, clip, escape, without_base64};
 use crate::error::{Error, Result};
 use crate::tokens::Estimator;
 use std::borrow::Cow;
@@ -230,7 +230,7 @@ impl PromptDraft<'_> {
         }
         match self.estimator.text(&whole) {
             tokens if tokens > cap => {
-                Cow::Owned(clip(&piece.text, tokens, cap, self.estimator, Cut::Anywhere, escape))
+                Cow::Owned(clip(&piece.text, tokens, cap, self.estimator, ClipAt::Anywhere, escape))
             }
             _ => whole,
         }

@@ -4,7 +4,7 @@
 use super::facts::{Fact, FactKind, FoundFacts, collect, is_error_line, is_path_key};
 use super::prompt::SECTIONS;
 use super::quote::{KEPT, RECORD, RULES};
-use super::render::{Cut, MARKER_TOKENS, clip, without_base64};
+use super::render::{ClipAt, MARKER_TOKENS, clip, without_base64};
 use super::text::{sentences, unlisted};
 use crate::message::{Message, Role};
 use crate::order;
@@ -169,7 +169,7 @@ impl ExtractPage {
             0 => return Some(0),
             fits if fits <= cap => whole,
             _ if cap < LEAST => return None,
-            _ => Cow::Owned(clip(&text, tokens, cap, self.estimator, Cut::BetweenWords, quote)),
+            _ => Cow::Owned(clip(&text, tokens, cap, self.estimator, ClipAt::BetweenWords, quote)),
         };
         let line = format!("- {label}{body}");
         if self.items.iter().any(|item| item.section == section && item.line == line) {

@@ -161,7 +161,7 @@ fn piece<'a>(part: &'a Part<'_>, role: Role, name: Option<&str>, estimator: Esti
         Part::Reasoning { text, signed } if *signed || text.trim().is_empty() => return None,
         Part::Reasoning { text, .. } => {
             let text = without_base64(text);
-            let text = match clip_raw(&text, estimator.text(&text), REASONING_TOKENS, Cut::Anywhere) {
+            let text = match clip_raw(&text, estimator.text(&text), REASONING_TOKENS, ClipAt::Anywhere) {
                 Some((start, marker, end)) => Cow::Owned(format!("{start}{marker}{end}")),
                 None => text,
             };
@@ -301,7 +301,7 @@ pub(super) fn without_base64(text: &str) -> Cow<'_, str> {
 
 /// Where a text may be cut: a page keeps its words and numbers whole, a request fills its room.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Cut {
+pub(super) enum ClipAt {
     Anywhere,
     BetweenWords,
 }
@@ -313,12 +313,12 @@ pub(super) fn clip(
     tokens: usize,
     cap: usize,
     estimator: Estimator,
-    cut: Cut,
+    at: ClipAt,
     safe: impl Fn(&str) -> Cow<'_, str>,
 ) -> String {
     let mut aim = cap;
     for _ in 0..8 {
-        let Some((start, marker, end)) = clip_raw(text, tokens, aim, cut) else { break };
+        let Some((start, marker, end)) = clip_raw(text, tokens, aim, at) else { break };
         let clipped = format!("{}{marker}{}", safe(start), safe(end));
         let size = estimator.text(&clipped);
         if size <= cap {
@@ -331,21 +331,22 @@ pub(super) fn clip(
 }
 
 /// Start, marker and end of `text` (of `tokens` tokens) for about `cap` tokens; `None` when it fits as it is.
-fn clip_raw(text: &str, tokens: usize, cap: usize, cut: Cut) -> Option<(&str, String, &str)> {
+fn clip_raw(text: &str, tokens: usize, cap: usize, at: ClipAt) -> Option<(&str, String, &str)> {
     if tokens <= cap {
         return None;
     }
     let room = cap.saturating_sub(MARKER_TOKENS);
     // u128: the product of two lengths may pass 32 bits on wasm32.
     let bytes = usize::try_from(text.len() as u128 * room as u128 / tokens.max(1) as u128).unwrap_or(0);
-    let (first, last): (for<'t> fn(&'t str, usize) -> &'t str, for<'t> fn(&'t str, usize) -> &'t str) =
-        match cut {
-            Cut::Anywhere => (head, tail),
-            Cut::BetweenWords => (first_words, last_words),
-        };
-    let start = first(text, bytes - bytes / 3);
+    let start = match at {
+        ClipAt::Anywhere => head(text, bytes - bytes / 3),
+        ClipAt::BetweenWords => first_words(text, bytes - bytes / 3),
+    };
     let rest = text.get(start.len()..).unwrap_or("");
-    let end = last(rest, bytes / 3);
+    let end = match at {
+        ClipAt::Anywhere => tail(rest, bytes / 3),
+        ClipAt::BetweenWords => last_words(rest, bytes / 3),
+    };
     let missing = rest.get(..rest.len() - end.len()).unwrap_or("").chars().count();
     Some((start, format!("[… {missing} characters left out …]"), end))
 }

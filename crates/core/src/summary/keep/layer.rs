@@ -1,7 +1,7 @@
 //! The text of a keep-layer: sections in the order of reading, filled in the order of importance.
 
 use super::super::extractive::{quote, without_number};
-use super::super::render::{Cut, MARKER_TOKENS, clip};
+use super::super::render::{ClipAt, MARKER_TOKENS, clip};
 use super::super::text::unlisted;
 use super::collect::{KeepLayerBuilder, MustKeep, SaidText};
 use super::headings::{CONSTRAINTS, DETAILS, ERRORS, FILES, GOAL, Headings, SAID, TASKS};
@@ -233,7 +233,7 @@ impl Sections {
             0 => return 0,
             fits if fits <= cap => whole.into_owned(),
             _ if cap < LEAST => return 0,
-            _ => clip(text.trim(), tokens, cap, self.estimator, Cut::BetweenWords, quote),
+            _ => clip(text.trim(), tokens, cap, self.estimator, ClipAt::BetweenWords, quote),
         };
         if self.items.iter().any(|item| item.section == section && item.text == text) {
             return 0;

@@ -1,7 +1,7 @@
 //! Lesson "compaction request overflows": the request fits its ceiling, whatever the history is.
 
 use super::super::PromptOptions;
-use super::super::render::{Cut, clip, escape};
+use super::super::render::{ClipAt, clip, escape};
 use super::{build, call, result, text};
 use crate::error::Code;
 use crate::message::{Message, Part, Role};
@@ -73,7 +73,7 @@ fn lesson_unicode_cuts_a_clipped_text_keeps_its_cap_whole_graphemes_and_the_coun
         for estimator in [Estimator::Chars4, Estimator::default()] {
             let tokens = estimator.text(&text);
             for cap in [16, 40, 333] {
-                let clipped = clip(&text, tokens, cap, estimator, Cut::Anywhere, escape);
+                let clipped = clip(&text, tokens, cap, estimator, ClipAt::Anywhere, escape);
                 assert!(estimator.text(&clipped) <= cap, "{clipped}");
                 let (start, rest) = clipped.split_once("[… ").unwrap();
                 let (missing, end) = rest.split_once(" characters left out …]").unwrap();
