@@ -44,7 +44,7 @@ for (const [format, dialect] of Object.entries(DIALECTS)) {
     const model = (messages, tools) => {
       const at = 10;
       const text = dialect.result(messages[at]);
-      const reference = /^Tool result is at: (off_\w+)$/.exec(text)?.[1];
+      const reference = /^Tool result is at: (off_\w+)/.exec(text)?.[1];
       const last = dialect.result(messages.at(-1));
       if (last?.includes(`\n[${reference}: all `)) return { says: last.slice(0, last.lastIndexOf("\n")) };
       return { calls: dialect.call(dialect.names(tools)[0], { ref: reference }) };
