@@ -74,9 +74,11 @@ impl Verifier {
         self.snapshots(&log).await?;
         self.terms(&log).await?;
         if !self.found.is_empty() && self.read(keys::session(&self.sid)).await?.is_none() {
-            // A name that is damaged does not say that it was deleted.
+            // A name that is damaged does not say that it was deleted, and one that is missing only beside an empty log: the
+            // name goes last.
             let is_gone = match name_row(&self.io, &self.row.id).await {
-                Ok(name) => name.is_none_or(|name| name.deleted || name.sid != self.sid),
+                Ok(Some(name)) => name.deleted || name.sid != self.sid,
+                Ok(None) => self.page(keys::all("log", &self.sid), None).await?.is_empty(),
                 Err(error) if is_of_row(&error) => false,
                 Err(error) => return Err(error),
             };

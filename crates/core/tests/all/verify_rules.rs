@@ -190,6 +190,21 @@ fn it_can_be_stopped_and_goes_on_beside_appends() {
 }
 
 #[test]
+fn d9_a_session_whose_row_and_name_are_lost_is_broken_not_deleted() {
+    let mut harness = rich();
+    for (key, _) in harness.memory.rows() {
+        let key_text = key.to_string();
+        if key_text.starts_with("sessions/") || key_text.starts_with("meta/session") {
+            harness.memory.damage(&key, None);
+        }
+    }
+    let found = problems(&mut harness).join("\n");
+    for missing in ["the session's row is missing", "the session's name is missing"] {
+        assert!(found.contains(missing), "{found}");
+    }
+}
+
+#[test]
 fn a_session_that_is_deleted_meanwhile_is_closed_not_broken() {
     let mut harness = rich();
     let mut other = Harness::over(Rc::clone(&harness.memory), "b", json!({}));
