@@ -144,6 +144,7 @@ export const EFFECTS = {
   "summarize.provider.kind": ["anthropic", asked],
   "summarize.provider.model": ["n", asked],
   "summarize.provider.url": ["http://127.0.0.1:8/v1", asked],
+  "summarize.provider.request": [{ temperature: 0.5 }, under("balanced", { ...asked, model: "m", contextWindow: 200_000 })],
   "summarize.provider.headers": [{ "x-tenant": "a" }, asked],
   "summarize.fetch": [async () => Response.json({}), asked],
   "summarize.forResults": [() => "Shorter.", under("react", chunks)],

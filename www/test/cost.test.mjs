@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { baselines, recall } from "context-compactor-evaluator";
-import { PRICES } from "../../bench/front/replay.mjs";
+import { PRICES } from "../../bench/front/bill.mjs";
 import {
   BUDGETS,
   COMPACTORS,

@@ -2,7 +2,8 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { openSession } from "context-compactor";
 import { Needs } from "../../bench/front/needs.mjs";
-import { engine, replay, shared, simple } from "../../bench/front/replay.mjs";
+import { shared } from "../../bench/front/bill.mjs";
+import { engine, replay, simple } from "../../bench/front/replay.mjs";
 import { hasEconomy, NAMES, PRESETS, soonerOf, stepsOf, triggerOf, whyOf } from "../src/logic/presets.js";
 import { transcripts } from "../transcript/generate.mjs";
 
