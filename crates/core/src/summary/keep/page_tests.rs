@@ -233,3 +233,14 @@ fn w23_no_number_is_cut_in_two() {
         }
     }
 }
+
+#[test]
+fn w12_a_file_alone_keeps_its_whole_path() {
+    let messages = [
+        said(Role::User, "Read it."),
+        calls("1", "Read", serde_json::json!({ "file_path": "/home/ada/exporter/src/writer.rs" })),
+        result("1", "fn main() {}", false),
+    ];
+    let page = page(&messages, 300);
+    assert_eq!(section(&page, "Files").trim_end(), "- /home/ada/exporter/src/writer.rs (read)", "{page}");
+}
