@@ -125,6 +125,24 @@ impl Proposal {
         covers
     }
 
+    /// The messages of the user that are not answered yet, those that are quoted and those that may be once they are pinned: the
+    /// ones that nothing of what is summarised answers, and the last one where what stays goes on with it.
+    pub(super) fn waiting(&self, stays: &[Item]) -> Vec<usize> {
+        let (mut waiting, mut last): (Vec<usize>, Vec<usize>) = (Vec::new(), Vec::new());
+        for item in &self.compress {
+            match (&item.origin, item.origin.place()) {
+                (Origin::Summary { made: Some(made), .. }, _) => waiting.extend(&made.waiting),
+                (_, Some(place)) if item.size.role == Role::User => waiting.push(place.index),
+                (_, Some(_)) if item.size.role == Role::Assistant && !waiting.is_empty() => {
+                    last = std::mem::take(&mut waiting);
+                }
+                _ => {}
+            }
+        }
+        let goes_on = stays.first().is_some_and(|item| item.size.role != Role::User);
+        if waiting.is_empty() && goes_on { last } else { waiting }
+    }
+
     /// The change that puts `insert` in the place of that part.
     pub(crate) fn splice(&self, insert: Vec<Item>) -> Splice {
         Splice { at: self.head, remove: self.boundary - self.head, insert }

@@ -60,7 +60,7 @@ impl<'io> Framer<'io> {
             more: more(proposal, &proposed),
             proposed,
             rules: rules(proposal.compress.iter()),
-            waiting: waiting(proposal, self.view.items().get(proposal.boundary..).unwrap_or_default()),
+            waiting: proposal.waiting(self.view.items().get(proposal.boundary..).unwrap_or_default()),
             ..SummaryMeta::default()
         };
         let frame = Frame {
@@ -457,24 +457,6 @@ fn heading(quotes: &[Place], quoted: &str, made: &SummaryMeta) -> String {
     let is_quoted = |index: &&usize| quotes.iter().any(|place| place.index == **index);
     let waiting: Vec<usize> = made.waiting.iter().filter(is_quoted).copied().collect();
     summary::quotes_heading(quotes.len(), indices_of_system(quoted).len(), &waiting)
-}
-
-/// The messages of the user that are not answered yet, those that are quoted and those that may be once they are pinned: the
-/// ones that nothing of what is summarised answers, and the last one where what stays goes on with it.
-fn waiting(proposal: &Proposal, stays: &[Item]) -> Vec<usize> {
-    let (mut waiting, mut last): (Vec<usize>, Vec<usize>) = (Vec::new(), Vec::new());
-    for item in &proposal.compress {
-        match (&item.origin, item.origin.place()) {
-            (Origin::Summary { made: Some(made), .. }, _) => waiting.extend(&made.waiting),
-            (_, Some(place)) if item.size.role == Role::User => waiting.push(place.index),
-            (_, Some(_)) if item.size.role == Role::Assistant && !waiting.is_empty() => {
-                last = std::mem::take(&mut waiting);
-            }
-            _ => {}
-        }
-    }
-    let goes_on = stays.first().is_some_and(|item| item.size.role != Role::User);
-    if waiting.is_empty() && goes_on { last } else { waiting }
 }
 
 /// True for references of what `covers` holds, and for those of messages that this session has.

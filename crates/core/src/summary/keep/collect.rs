@@ -187,8 +187,9 @@ impl KeepLayerBuilder {
             return;
         }
         let arguments = serde_json::from_str::<Value>(&call.arguments).unwrap_or(Value::Null);
-        self.state.called(call, &arguments);
-        self.events.called((at, position), call, &arguments);
+        let actions = files::actions(&call.name, &arguments);
+        self.events.called((at, position), call, &arguments, &actions);
+        self.state.called(call, &arguments, actions);
         // What is run is told among what happened.
         let source = files::command(&arguments).is_none().then(|| Rc::from(self.state.source(&call.id)));
         texts(&arguments, &mut |text| {

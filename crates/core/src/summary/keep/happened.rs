@@ -94,13 +94,18 @@ impl TurnEvents {
     }
 
     /// The agent calls a tool. What only reads a file is in the ledger.
-    pub(super) fn called(&mut self, (at, position): (usize, usize), call: &ToolCall<'_>, arguments: &Value) {
-        let actions = files::actions(&call.name, arguments);
+    pub(super) fn called(
+        &mut self,
+        (at, position): (usize, usize),
+        call: &ToolCall<'_>,
+        arguments: &Value,
+        actions: &[Action],
+    ) {
         let tool = call.name.to_lowercase();
         if LISTS.iter().any(|list| tool.contains(list)) {
             return;
         }
-        let (what, text) = match (files::command(arguments), changed(arguments, &actions)) {
+        let (what, text) = match (files::command(arguments), changed(arguments, actions)) {
             (Some(command), _) => (What::Ran, format!("$ {}", telling(&command))),
             (None, Some(change)) => (What::Changed, change),
             (None, None) if actions.iter().any(|action| action.did == Did::Read) => return,

@@ -19,13 +19,13 @@ fn section<'p>(page: &'p str, heading: &str) -> &'p str {
 
 fn work() -> Vec<Message<'static>> {
     let cargo = |id: &str, more: &str| {
-        let command = format!("cd /home/ada/exporter && cargo test {more}");
+        let command = format!("cd /srv/exporter && cargo test {more}");
         calls(id, "bash", serde_json::json!({ "command": command }))
     };
     vec![
-        said(Role::User, "Mend the exporter in /home/ada/exporter. It writes the header twice."),
+        said(Role::User, "Mend the exporter in /srv/exporter. It writes the header twice."),
         said(Role::Assistant, "Let me look at the writer first:"),
-        calls("1", "Read", serde_json::json!({ "file_path": "/home/ada/exporter/src/writer.rs" })),
+        calls("1", "Read", serde_json::json!({ "file_path": "/srv/exporter/src/writer.rs" })),
         result(
             "1",
             "   40→use std::io;\n   41→fn write_header(&mut self) {\n   42→    self.header_done = false;\n   43→}\n",
@@ -36,7 +36,7 @@ fn work() -> Vec<Message<'static>> {
             "2",
             "Edit",
             serde_json::json!({
-                "file_path": "/home/ada/exporter/src/writer.rs",
+                "file_path": "/srv/exporter/src/writer.rs",
                 "old_string": "    self.header_done = false;\n}",
                 "new_string": "    self.header_done = true;\n}",
             }),
@@ -52,7 +52,7 @@ fn work() -> Vec<Message<'static>> {
         calls(
             "5",
             "Write",
-            serde_json::json!({ "file_path": "/home/ada/exporter/CHANGELOG.md", "content": "## 0.2\nThe header is written once." }),
+            serde_json::json!({ "file_path": "/srv/exporter/CHANGELOG.md", "content": "## 0.2\nThe header is written once." }),
         ),
         result("5", "File created", false),
     ]
@@ -62,14 +62,14 @@ fn work() -> Vec<Message<'static>> {
 fn w12_what_happened_is_told_turn_by_turn_with_what_came_of_it() {
     let page = page(&work(), 1_000);
     let expected = "\
-- > Mend the exporter in /home/ada/exporter. It writes the header twice.
+- > Mend the exporter in /srv/exporter. It writes the header twice.
   - `write_header` forgets that it ran. I set `header_done` to true.
   - src/writer.rs:
     -     self.header_done = false;
     +     self.header_done = true;
-  - $ cd /home/ada/exporter && cargo test writer → --- FAIL: header_once
+  - $ cd /srv/exporter && cargo test writer → --- FAIL: header_once
   - One test is left: it counted on the second header. I mended it.
-  - $ cd /home/ada/exporter && cargo test writer → test result: ok. 3 passed; 0 failed
+  - $ cd /srv/exporter && cargo test writer → test result: ok. 3 passed; 0 failed
   - The header is written once, and all three tests pass.
 - > Thanks. Now write the changelog.
   - CHANGELOG.md:
@@ -83,13 +83,13 @@ fn w12_files_are_listed_below_the_folder_that_they_have_in_common_and_live_on_fr
     let mut messages = work();
     let page = page(&messages, 1_000);
     let expected =
-        "- in /home/ada/exporter/:\n  - CHANGELOG.md (created)\n  - src/writer.rs (modified; lines 40-43)";
+        "- in /srv/exporter/:\n  - CHANGELOG.md (created)\n  - src/writer.rs (modified; lines 40-43)";
     assert_eq!(section(&page, "Files").trim_end(), expected, "{page}");
     // An app may hand the page over as a message.
     messages = vec![said(Role::User, &format!("[Compressed History]\n\n{page}"))];
     let mut collector = KeepLayerBuilder::default();
     messages.iter().enumerate().for_each(|(position, message)| collector.add(position, message));
-    let files = ["/home/ada/exporter/CHANGELOG.md", "/home/ada/exporter/src/writer.rs"];
+    let files = ["/srv/exporter/CHANGELOG.md", "/srv/exporter/src/writer.rs"];
     for file in files {
         assert!(collector.musts().contains(&MustKeep::File(file.into())), "{:?}", collector.musts());
     }
@@ -238,9 +238,9 @@ fn w23_no_number_is_cut_in_two() {
 fn w12_a_file_alone_keeps_its_whole_path() {
     let messages = [
         said(Role::User, "Read it."),
-        calls("1", "Read", serde_json::json!({ "file_path": "/home/ada/exporter/src/writer.rs" })),
+        calls("1", "Read", serde_json::json!({ "file_path": "/srv/exporter/src/writer.rs" })),
         result("1", "fn main() {}", false),
     ];
     let page = page(&messages, 300);
-    assert_eq!(section(&page, "Files").trim_end(), "- /home/ada/exporter/src/writer.rs (read)", "{page}");
+    assert_eq!(section(&page, "Files").trim_end(), "- /srv/exporter/src/writer.rs (read)", "{page}");
 }

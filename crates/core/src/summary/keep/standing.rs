@@ -39,7 +39,8 @@ impl WorkState {
                     self.said(text, message.role == Role::User);
                 }
                 Part::ToolCall(call) => {
-                    self.called(call, &serde_json::from_str(&call.arguments).unwrap_or(Value::Null));
+                    let arguments = serde_json::from_str(&call.arguments).unwrap_or(Value::Null);
+                    self.called(call, &arguments, files::actions(&call.name, &arguments));
                 }
                 Part::ToolResult(result) => {
                     self.answered(result, &without_base64(&result.text));
@@ -56,10 +57,9 @@ impl WorkState {
         self.open.prose(text);
     }
 
-    pub(super) fn called(&mut self, call: &ToolCall<'_>, arguments: &Value) {
+    pub(super) fn called(&mut self, call: &ToolCall<'_>, arguments: &Value, actions: Vec<Action>) {
         self.open.call(&call.name, arguments);
         let target = open::target(&call.name, arguments, &call.arguments);
-        let actions = files::actions(&call.name, arguments);
         let source = source(call, arguments, &actions);
         let waiting = OpenCall { target, actions, source };
         self.waiting.entry(call.id.to_string()).or_default().push(waiting);
