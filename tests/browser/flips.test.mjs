@@ -23,7 +23,7 @@ for (const engine of chosen) {
   });
 }
 
-test("D13: a row that cannot be unpacked closes its connection in Chromium, and costs no other", async () => {
+test("D13: a row that cannot be unpacked closes its connection in Chromium, and costs no other where the database stays", async () => {
   const frame = Buffer.from([0x28, 0xb5, 0x2f, 0xfd]);
   let chosen = 0;
   /** The one behind that of the database before. */
@@ -36,7 +36,11 @@ test("D13: a row that cannot be unpacked closes its connection in Chromium, and 
   const { counts, problems } = await flipBrowser("chromium-sqlite", { flips: 5, seed: 1, choose });
   assert.deepEqual(problems, []);
   assert.equal(counts["without effect"], 0);
-  assert.ok(counts["messages lost"] <= 5, JSON.stringify(counts));
+  // Chromium 148 begins the whole database anew over it; 156 does not.
+  const begun = counts["databases begun anew"];
+  const most = (begun * counts.messages) / counts.flips + (counts.flips - begun);
+  assert.ok(counts["messages lost"] <= most, JSON.stringify(counts));
+  assert.equal(counts.silent, 0);
 });
 
 test("D9: the check of the flips finds what is silent, and what does not go on", () => {

@@ -43,10 +43,6 @@ impl Findings {
         }
     }
 
-    pub(crate) fn is_empty(&self) -> bool {
-        self.problems.is_empty()
-    }
-
     /// Errors: [`Code::StoreCorrupt`] with the first.
     pub(crate) fn check(&self) -> Result<()> {
         self.problems.first().map_or(Ok(()), |what| Err(Error::new(Code::StoreCorrupt, what)))

@@ -1,11 +1,12 @@
-//! Sessions whose rows were written anew under other keys, when a message was erased (`D24`).
+//! Where the rows are that a handle knows: an erasure writes them anew under other keys (`D24`), and they can be gone.
 
 use super::deletion::remove_rows;
 use super::guard::SessionCell;
 use super::record::{self, SessionRow};
-use super::recovery::read_one;
+use super::recovery::{self, read_one};
 use super::retry::conflict;
 use super::state::State;
+use super::stored::others::absence;
 use super::stored::{commit_again, name_row, page, session_row};
 use super::terms::Unindexed;
 use crate::error::{Code, Result};
@@ -20,7 +21,8 @@ impl SessionCell {
     /// Looks at the session's rows, and again where an erasure through another handle wrote them anew meanwhile: what was
     /// seen may be of rows that were being removed. No loss is told of those.
     ///
-    /// Errors: [`Code::Conflict`] when that goes on; those of the look.
+    /// Errors: [`Code::Closed`] when the session was deleted and [`Code::DataLoss`] when it is gone: what was seen is nothing
+    /// then; [`Code::Conflict`] when the rows are written anew each time; those of the look.
     pub(crate) async fn look_at_rows<T>(&self, io: &Io, look: impl AsyncFn(Io) -> Result<T>) -> Result<T> {
         self.on_rows(io, true, look).await
     }
@@ -44,20 +46,51 @@ impl SessionCell {
                     Ok(_) => !is_look,
                     Err(error) => error.code == Code::Aborted,
                 };
-            if is_over || !is_moved(io, &id, &sid).await {
-                losses.take().into_iter().for_each(|loss| io.tell(loss));
-                return done;
+            match if is_over { Presence::Here } else { fate(io, &id, &sid).await } {
+                Presence::Here => {
+                    losses.take().into_iter().for_each(|loss| io.tell(loss));
+                    return done;
+                }
+                Presence::Moved => self.take()?.catch_up(io).await?,
+                Presence::Gone => {
+                    let state = self.look(State::clone)?;
+                    return Err(absence(io, &state).await?);
+                }
             }
-            self.take()?.catch_up(io).await?;
         }
         Err(conflict())
     }
 }
 
+/// What became of the rows that a handle knows.
+enum Presence {
+    /// They are there, or what is left of them.
+    Here,
+    /// They were written anew.
+    Moved,
+    Gone,
+}
+
+/// What became of the rows of session `id` that are called `sid`. Where the store does not say, they are there.
+async fn fate(io: &Io, id: &str, sid: &str) -> Presence {
+    if !matches!(read_one(io, keys::session(sid)).await, Ok(None)) {
+        return Presence::Here;
+    }
+    if matches!(renamed(io, id, sid).await, Ok(Some(_))) {
+        return Presence::Moved;
+    }
+    // A name that is damaged does not say that it was deleted. One that is missing does beside an empty log: it goes last.
+    let is_gone = match name_row(io, id).await {
+        Ok(Some(name)) => name.deleted || name.sid != *sid,
+        Ok(None) => matches!(recovery::has_rows(io, sid).await, Ok(false)),
+        Err(_) => false,
+    };
+    if is_gone { Presence::Gone } else { Presence::Here }
+}
+
 /// Have the rows called `sid` been written anew? Where the store does not say so, they have not.
 pub(crate) async fn is_moved(io: &Io, id: &str, sid: &str) -> bool {
-    matches!(read_one(io, keys::session(sid)).await, Ok(None))
-        && matches!(renamed(io, id, sid).await, Ok(Some(_)))
+    matches!(fate(io, id, sid).await, Presence::Moved)
 }
 
 impl State {

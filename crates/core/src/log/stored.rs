@@ -1,7 +1,7 @@
 //! Writing a session, and what reading it is made of.
 
 mod change;
-mod others;
+pub(super) mod others;
 
 use super::gaps::Walk;
 use super::guard::SessionGuard;

@@ -8,7 +8,9 @@ use context_compactor_core::keys::batch::{Batch, Durability};
 use context_compactor_core::log::SnapshotPurpose;
 use context_compactor_core::policy::Trigger;
 use context_compactor_core::session::Session;
+use context_compactor_core::session::transcript::Export;
 use context_compactor_core::step::{Effect, LossKind};
+use context_compactor_core::wire::Format;
 use context_compactor_store_tests::conversation::{Body, assistant, user};
 use context_compactor_store_tests::{MemoryStore, Store};
 use serde_json::json;
@@ -166,6 +168,40 @@ fn d20_a_handle_whose_rows_are_gone_says_data_loss_and_one_whose_session_was_del
         host.run(other.delete()).unwrap();
         assert_eq!(try_append(&mut harness, &[user("on")]), Err(Code::Closed));
         assert_eq!(code_of_prepare(&mut harness), Some(Code::Closed));
+    }
+}
+
+#[test]
+fn d20_whoever_looks_at_rows_that_are_gone_is_told_so_and_not_that_there_is_nothing() {
+    let looks = |harness: &mut Harness| {
+        let Harness { host, session, .. } = harness;
+        let search = "{\"id\":\"c\",\"type\":\"function\",\"function\":{\"name\":\"recall_search\",\"arguments\":\"{\\\"query\\\":\\\"one\\\"}\"}}";
+        [
+            ("history", host.run(session.history(None)).err()),
+            ("verify", host.run(session.verify()).err()),
+            ("search", host.run(session.search("one".into(), 3)).err()),
+            ("recall", host.run(session.answer(search.into(), Format::OpenaiChat)).err()),
+            ("snapshots", host.run(session.snapshots()).err()),
+            ("markdown", host.run(session.markdown(None)).err()),
+            ("checkpoint records", host.run(session.checkpoint_records()).err()),
+            ("archive", host.run(session.export(Export::Begin)).err()),
+        ]
+        .map(|(look, error)| (look, error.map(|error| error.code)))
+    };
+    let mut browser = Browser::new();
+    let mut harness = browser.rich();
+    assert!(looks(&mut harness).iter().all(|(_, error)| error.is_none()), "{:?}", looks(&mut harness));
+    clear(&browser);
+    for (look, code) in looks(&mut harness) {
+        assert_eq!(code, Some(Code::DataLoss), "{look}");
+    }
+    assert!(losses(&harness).is_empty(), "the error says it, and no gap is told besides");
+    let mut browser = Browser::new();
+    let mut harness = browser.rich();
+    let other = browser.open();
+    browser.host().run(other.session.delete()).unwrap();
+    for (look, code) in looks(&mut harness) {
+        assert_eq!(code, Some(Code::Closed), "{look}");
     }
 }
 

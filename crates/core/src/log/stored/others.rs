@@ -9,7 +9,7 @@ use super::super::terms::Unindexed;
 use super::super::{migrations, watermark};
 use super::{deleted, log_page, name_row, row_at, session_row};
 use crate::context::{Origin, Place};
-use crate::error::{Code, Result};
+use crate::error::{Code, Error, Result};
 use crate::step::{Effect, Io, LogLevel, Loss, LossKind, Notice};
 use std::rc::Rc;
 
@@ -58,8 +58,7 @@ impl SessionGuard {
         }
         let Some(row) = stored_row(io, &copy).await? else {
             if !copy.follow(io).await? {
-                let known = watermark::known(io, &copy.settings, &copy.row.id).await?;
-                return Err(if known.has(&copy) { gone() } else { deleted() });
+                return Err(absence(io, &copy).await?);
             }
             copy.mark(io);
             *self.state_mut() = copy;
@@ -172,6 +171,13 @@ impl SessionGuard {
         io.tell(Effect::Notify(Notice::DataLoss { loss }));
         Ok(())
     }
+}
+
+/// Why the session of a handle is not in the store any more: somebody deleted it, or what the host knows of it says that it
+/// was not so.
+pub(in crate::log) async fn absence(io: &Io, state: &State) -> Result<Error> {
+    let known = watermark::known(io, &state.settings, &state.row.id).await?;
+    Ok(if known.has(state) { gone() } else { deleted() })
 }
 
 /// The row of a session that was written before. Where nothing in it is news, or it is gone or of a shorter log, the log may
