@@ -168,8 +168,10 @@ export interface Plan {
     outputTokens: number;
   }[];
   /** Estimated cost of the next calls of the model, as many as the session has had: `now` with a compaction first, its own
-   *  cost and later look-ups included; `later` without one. Answers are not counted. Absent without prices. */
-  cost?: { now: number; later: number; currency: "USD" };
+   *  cost and later look-ups included; `later` without one. `needs`: of 100 of these calls, about how many need something that
+   *  left the context, each counted in `now` as one more call; measured on recorded coding sessions in preset `balanced`.
+   *  Answers are not counted. Absent without prices. */
+  cost?: { now: number; later: number; needs: number; currency: "USD" };
   /** Why compaction cannot make the context fit, when it cannot; for people. */
   proof?: string;
 }

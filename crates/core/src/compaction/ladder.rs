@@ -149,6 +149,12 @@ fn cost(prices: &Prices, steps: u64, mut moment: CostSnapshot, rungs: &[RungPlan
         moment.after = moment.context.saturating_sub(sum(|rung| rung.freed_tokens));
         (moment.read, moment.summary) = (sum(|rung| rung.input_tokens), sum(|rung| rung.output_tokens));
     }
-    let (now, later) = moment.over(prices, Rule::TUNED.refetch, steps.max(1));
-    PlanCost { now: now as f64 / USD, later: later as f64 / USD, currency: "USD" }
+    let (rule, calls) = (Rule::TUNED, steps.max(1));
+    let (now, later) = moment.over(prices, &rule, calls);
+    PlanCost {
+        now: now as f64 / USD,
+        later: later as f64 / USD,
+        needs: rule.needs_of_100(calls),
+        currency: "USD",
+    }
 }

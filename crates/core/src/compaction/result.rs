@@ -65,6 +65,8 @@ pub struct PlanCost {
     pub now: f64,
     /// With the context as it is.
     pub later: f64,
+    /// Of 100 of them, how many need something that left, with a compaction: `now` has each as one more call.
+    pub needs: f64,
     /// Of both.
     pub currency: &'static str,
 }

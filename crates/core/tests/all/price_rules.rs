@@ -268,6 +268,8 @@ fn plans_tell_the_cost_where_prices_are_known() {
     }
     let due = last.unwrap();
     assert!(due.now < due.later, "{due:?}");
+    // W4: what it loses is told, and is less of 100 calls where they are many.
+    assert!(early.needs > due.needs && due.needs > 0.0, "{early:?} {due:?}");
     assert!(plan(&mut priced(json!({}))).cost.is_none(), "no prices, no cost");
 }
 
