@@ -101,12 +101,12 @@ function continued({ thread }: SummaryRequest, lastRequest: SummarizerOptions["l
   return { ...rest, messages: [...last.messages, ...thread.messages] };
 }
 
-/** Where the limit of an answer has another name. */
+/** An endpoint where the limit of an answer has another name. */
 export const OPENAI = "https://api.openai.com";
 
 /** OpenAI's reasoning models refuse `max_tokens`; most other servers know no other name. */
 function capOf(baseURL = ""): "max_tokens" | "max_completion_tokens" {
-  return baseURL.startsWith(OPENAI) ? "max_completion_tokens" : "max_tokens";
+  return /^https?:\/\/api\.openai\.com(?=[/:]|$)/.test(baseURL) ? "max_completion_tokens" : "max_tokens";
 }
 
 /** The texts of an answer's parts. */
