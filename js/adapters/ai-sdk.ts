@@ -6,7 +6,7 @@ import { aiSdk, type AiSdkModel } from "./summarizers.js";
 import { Threads, type Fitted } from "./threads.js";
 import { usageOf } from "./usage.js";
 
-/** Options of `contextCompactor`: those of `openSession`, and how conversations are told apart. */
+/** Options of `contextCompactor`: those of `openSession`, and which conversation a call belongs to. */
 export interface ContextCompactorOptions extends AdapterOptions {
   /** The conversation: its session has this id. A function gets the options of `prepareStep`, or `{ params, model }` of the
    *  middleware. Default: `threadId` of `runtimeContext` (AI SDK 6: `experimental_context`), else of
@@ -21,7 +21,7 @@ export interface PartWriter {
 
 /** Data of a `data-compaction` part of a UI message. */
 export interface CompactionData {
-  /** What was done, in order, as in `Prepared.edits`: `offload`, `summarize` and others. */
+  /** The steps that made it, in order, as in `Prepared.edits`: `offload`, `summarize` and others. */
   edits: string[];
   /** Tokens that it removed from the prompt. */
   freedTokens: number;

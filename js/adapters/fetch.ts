@@ -5,7 +5,7 @@ import type { AdapterOptions, Format, Message, Session, Summarize } from "../typ
 import { answer, anthropic, OPENAI, openaiCompatible, textOf } from "./summarizers.js";
 import { Threads } from "./threads.js";
 
-/** Options of `compactingFetch`: those of `openSession`, how conversations are told apart, and the `fetch` to send with. */
+/** Options of `compactingFetch`: those of `openSession`, which conversation a request belongs to, and the `fetch` to send with. */
 export interface CompactingFetchOptions extends AdapterOptions {
   /** The conversation: its session has this id. A function gets the body and the headers of the request. Default: the
    *  conversation is recognized by its messages, as long as the process lives. */
