@@ -120,6 +120,13 @@ for (const [major, { sdk, createOpenAI, system, context: contextName }] of major
       });
     }
 
+    test("E12, E20: Responses says \"too long\" in its stream: one retry with less", async (context) => {
+      const server = await provider(context, { files: 6, overflowAt: 4, inStream: true });
+      const { prepareStep } = compactor(context);
+      assert.equal(await WAYS.streamText({ model: modelAt(server, "a", "responses"), prompt: TASK, prepareStep }), DONE);
+      holds(server.figures("a"), { total: 7, refusals: 1 });
+    });
+
     test("E12: Responses, parallel calls, a restart in the middle with the stored session", async (context) => {
       const server = await provider(context, { parallel: 2 });
       const store = memoryStore();

@@ -6,7 +6,7 @@ import { test } from "node:test";
 import { memoryStore, openSession } from "context-compactor";
 import { compactingFetch } from "context-compactor/fetch";
 import { OPTIONS, serveAgent, WINDOW } from "../support/agents.mjs";
-import { PROTOCOLS, runAgent } from "../support/agent-loops.mjs";
+import { OLDER, PROTOCOLS, runAgent } from "../support/agent-loops.mjs";
 
 /** Nothing but summaries makes room, and each is waited for. */
 const SUMMARIES = { ...OPTIONS, background: false, offload: false, clear: false, admit: false, digest: false };
@@ -45,7 +45,7 @@ const plain = (value) => JSON.parse(JSON.stringify(value));
 /** The conversation without what is sent beside it, and without the last answer, which was not sent again. */
 const sentOf = (messages) => plain(messages.filter(({ role }) => role !== "system").slice(0, -1));
 
-for (const [name, protocol] of Object.entries(PROTOCOLS)) {
+for (const [name, protocol] of Object.entries(process.env.CC_MAJORS === "all" ? { ...PROTOCOLS, ...OLDER } : PROTOCOLS)) {
   for (const stream of [false, true]) {
     const how = `${name}, ${stream ? "streamed" : "whole"}`;
 

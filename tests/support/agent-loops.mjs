@@ -2,13 +2,15 @@
 
 import Anthropic from "@anthropic-ai/sdk";
 import OpenAI from "openai";
+import OpenAI6 from "openai6";
 import { fileText, TASK } from "./agents.mjs";
 
 const parameters = { type: "object", properties: { nth: { type: "integer" } }, required: ["nth"] };
 const description = "Reads a file";
 const SYSTEM = "You read files.";
 
-const openai = (url, key, fetch) => new OpenAI({ apiKey: key, baseURL: `${url}/v1`, maxRetries: 0, ...(fetch ? { fetch } : {}) });
+const clientOf = (Client) => (url, key, fetch) => new Client({ apiKey: key, baseURL: `${url}/v1`, maxRetries: 0, ...(fetch ? { fetch } : {}) });
+const openai = clientOf(OpenAI);
 const anthropic = (url, key, fetch) => new Anthropic({ apiKey: key, baseURL: url, maxRetries: 0, ...(fetch ? { fetch } : {}) });
 
 /**
@@ -53,6 +55,12 @@ export const PROTOCOLS = {
     },
     results: (results) => [{ role: "user", content: results.map(({ id, text }) => ({ type: "tool_result", tool_use_id: id, content: text })) }],
   },
+};
+
+/** The same by the oldest clients that are supported. */
+export const OLDER = {
+  "openai 6 chat": { ...PROTOCOLS["openai chat"], client: clientOf(OpenAI6) },
+  "openai 6 responses": { ...PROTOCOLS["openai responses"], client: clientOf(OpenAI6) },
 };
 
 /** Runs an agent to its end, or for `turns` calls; resolves to its messages, which it began with. */

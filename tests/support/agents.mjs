@@ -44,10 +44,10 @@ const APIS = {
  * Resolves to `{ url, requests, close }`. Each key is an agent of its own, which calls `read_file` `files` times, `parallel` at
  * once, and then answers; after that every question has a short answer. A request without tools asks for a summary. `overflowAt`
  * and `errorAt` are numbers of calls that are refused once; a summary takes `summaryMs`, and `pauseMs` is between the pieces of a
- * stream. `requests` holds `{ key, kind, tokens, counted, problems, status, body, isAborted }`:
+ * stream. With `inStream` a refusal comes as an event, as Responses has it. `requests` holds `{ key, kind, tokens, counted, problems, status, body, isAborted }`:
  * `tokens` are of the messages, `counted` of the whole request, which is what the answer says.
  */
-export async function serveAgent({ files = 60, parallel = 1, overflowAt, errorAt, summaryMs = 0, pauseMs = 0, tool = "read_file", script } = {}) {
+export async function serveAgent({ files = 60, parallel = 1, overflowAt, errorAt, summaryMs = 0, pauseMs = 0, tool = "read_file", inStream = false, script } = {}) {
   const requests = [];
   const read = new Map();
   const server = createServer(async (request, response) => {
@@ -67,7 +67,9 @@ export async function serveAgent({ files = 60, parallel = 1, overflowAt, errorAt
     const nth = requests.filter((each) => each.key === key && each.kind === kind).length;
     const refuse = (status, code, message) => {
       entry.status = status;
-      json(status, api.error(code, message));
+      if (!inStream) return json(status, api.error(code, message));
+      const error = { type: "error", sequence_number: 0, error: { type: "invalid_request_error", code, message } };
+      response.writeHead(200, { "content-type": "text/event-stream" }).end(`event: error\ndata: ${JSON.stringify(error)}\n\n`);
     };
     if (kind === "agent" && nth === errorAt) return refuse(400, "invalid_value", "The value of temperature is not supported.");
     if (tokens > WINDOW || (kind === "agent" && nth === overflowAt)) return refuse(400, "context_length_exceeded", tooLong(api, tokens));
