@@ -25,6 +25,10 @@ const subpaths = {
   presets: /^((backup|documented|environment)\.js|entry\/presets-)/,
   commands: /^(commands|entry\/commands)\.js$/,
   react: /^entry\/react\.js$/,
+  "ai-sdk": /^(adapters\/(ai-sdk|recall-tools)|entry\/ai-sdk-\w+)\.js$/,
+  fetch: /^(adapters\/fetch|entry\/fetch-\w+)\.js$/,
+  summarizers: /^(adapters\/(chrome|summarizers|usage)|entry\/summarizers)\.js$/,
+  "adapters, what they share": /^adapters\/threads\.js$/,
   testing: /^(store\/(conformance|damage|probe)|entry\/testing)\.js$/,
   cloudflare: /^(store\/durable\/|entry\/cloudflare\.js$)/,
   node: /^(store\/file\/|entry\/node\.js$)/,
@@ -58,7 +62,7 @@ export function sizes() {
     "inlined: glue, facade, base64": sum("glue", "facade", "base64"),
     ...Object.fromEntries(
       Object.entries(subpaths).map(([name, own]) => [
-        `${name}, a subpath of its own`,
+        name.includes(",") ? name : `${name}, a subpath of its own`,
         measure(whole(scripts.filter((file) => own.test(file)))),
       ]),
     ),

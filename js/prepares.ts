@@ -36,6 +36,19 @@ Append a message when it is complete; to store this one as it is, call session.s
   return { code: "diverged", message };
 }
 
+/** Throws unless these are options of `prepare`. */
+export function checkPrepare(options: { signal?: AbortSignal; tools?: unknown; force?: boolean }): void {
+  if (Array.isArray(options)) {
+    throw invalidOption("", "must be an object, and an array was given: append the messages, then prepare()");
+  }
+  checkOptions(options, ["signal", "tools", "force"]);
+  const { force, tools } = options;
+  if (force !== undefined && typeof force !== "boolean") throw invalidOption("force", "must be true or false");
+  if (tools !== undefined && (typeof tools !== "object" || tools === null)) {
+    throw invalidOption("tools", "must be what your provider is sent as tools: a list of definitions, and not a text of it");
+  }
+}
+
 export class Prepares<M extends Message> {
   /** Definitions of the tools of the last one. */
   tools = "";
@@ -56,15 +69,8 @@ export class Prepares<M extends Message> {
   }
 
   async prepare(options: { signal?: AbortSignal; tools?: unknown; force?: boolean }): Promise<Prepared<M>> {
-    if (Array.isArray(options)) {
-      throw invalidOption("", "must be an object, and an array was given: append the messages, then prepare()");
-    }
-    checkOptions(options, ["signal", "tools", "force"]);
+    checkPrepare(options);
     const { force = false, tools } = options;
-    if (typeof force !== "boolean") throw invalidOption("force", "must be true or false");
-    if (tools !== undefined && (typeof tools !== "object" || tools === null)) {
-      throw invalidOption("tools", "must be what your provider is sent as tools: a list of definitions, and not a text of it");
-    }
     if (!force && this.#background.isRunning) {
       const beside = await this.#turns.shared(options, (host) =>
         this.#prepared(host, tools, (handle, fixed) => handle.prepareBeside(fixed, this.#cache.sent)),

@@ -20,7 +20,7 @@ import type { Given } from "./given.js";
 import { engineOptions, hostOf, toResult, withFacts, type EngineResult, type Item } from "./options.js";
 import { News } from "./news.js";
 import { Persistence } from "./persistence.js";
-import { Prepares } from "./prepares.js";
+import { checkPrepare, Prepares } from "./prepares.js";
 import { choosePlace, type StorePlace } from "./store/place.js";
 import { Turns } from "./turns.js";
 import { ASSUMED, READ_ONLY, Warnings, type Warning } from "./warnings.js";
@@ -40,6 +40,7 @@ import type {
   SessionPins,
   SessionRecall,
   SessionSnapshots,
+  StepOptions,
   Watermark,
 } from "./types.js";
 import type { Operation, Session as Handle } from "./wasm/core.js";
@@ -275,6 +276,16 @@ class LiveSession<M extends Message> implements Session<M> {
 
   prepare(options: { signal?: AbortSignal; tools?: unknown; force?: boolean } = {}): Promise<Prepared<M>> {
     return this.#prepares.prepare(options);
+  }
+
+  async step(messages: readonly M[], options: StepOptions = {}): Promise<Prepared<M>> {
+    checkOptions(options, ["tools", "usage", "model", "signal", "force"]);
+    const { usage, model, ...rest } = options;
+    // A wrong option is refused before anything is done.
+    checkPrepare(rest);
+    if (usage !== undefined) this.context.recordUsage(usage, model === undefined ? {} : { model });
+    await this.sync(messages);
+    return this.prepare(rest);
   }
 
   compact(options: { instructions?: string; signal?: AbortSignal } = {}): Promise<CompactionResult<M | NewMessageAmong<M>>> {

@@ -14,6 +14,7 @@ export type {
   SessionOptions,
   SummarizeOptions,
 } from "./generated/options.js";
+export type * from "./types/adapters.js";
 export type * from "./types/messages.js";
 export type * from "./types/models.js";
 export type * from "./types/nouns.js";

@@ -31,11 +31,12 @@ export const NOT_PERSISTED: Warning = {
 /** Codes that calls without a session have already reported. */
 const told = new Set<string>();
 
-/** Of a call without a session: once in a process for each code. */
-export function warnOnce({ code, message }: Warning): void {
-  if (told.has(code)) return;
-  told.add(code);
-  toConsole(`compact: ${message}. Pass logger to be told instead`);
+/** Of a call without a session, or of the adapter called `by`: once in a process for each code. */
+export function warnOnce({ code, message }: Warning, by = "compact"): void {
+  const key = `${by} ${code}`;
+  if (told.has(key)) return;
+  told.add(key);
+  toConsole(`${by}: ${message}. Pass logger to be told instead`);
 }
 
 /** The warnings of one session. */

@@ -8,7 +8,10 @@ import { Problem, root, run, script } from "./process.mjs";
 import { setup, spellChecker } from "./setup.mjs";
 
 const typescript = join(root, "node_modules/typescript/bin/tsc");
-const projects = ["tsconfig.json", "tsconfig.node.json", "tsconfig.evaluator.json", "tests/types/tsconfig.json", "www/tsconfig.json"];
+const projects = [
+  ...["tsconfig.json", "tsconfig.node.json", "tsconfig.evaluator.json", "www/tsconfig.json"],
+  ...["tests/types/tsconfig.json", "tests/types/sdks/tsconfig.json"],
+];
 
 /** Format and types. Each is a name and a command. */
 export const checks = [

@@ -156,6 +156,20 @@ export interface SearchHit {
   snippet: string;
 }
 
+/** Options of `session.step`. */
+export interface StepOptions {
+  /** Definitions of the tools of the request, as the provider is sent them: they are counted. */
+  tools?: unknown;
+  /** Token counts of the answer before, as the provider returned them. Default: none are recorded. */
+  usage?: object;
+  /** The model that answered, where it is not the session's. */
+  model?: string;
+  /** Aborts the compaction. The messages are stored all the same. */
+  signal?: AbortSignal;
+  /** Compacts below the threshold too, after the provider refused the prompt as too long. Default: false. */
+  force?: boolean;
+}
+
 /** A conversation that is kept within the context window and stored whole. An agent's loop calls `append` and `prepare`.
  *  Every call rejects with `closed` after `close`, and with the errors of the store. */
 export interface Session<M = Message> extends AsyncDisposable {
@@ -177,6 +191,9 @@ export interface Session<M = Message> extends AsyncDisposable {
    *  too long. Rejects with `context_overflow` when the context cannot be made to fit (`cause`: the error of a failed
    *  summary, if that is why), `invalid_message` when no message could be sent, and `aborted` after `signal`. */
   prepare(options?: { signal?: AbortSignal; tools?: unknown; force?: boolean }): Promise<Prepared<M>>;
+  /** One step of a loop that holds the whole history, as adapters of SDKs do: `context.recordUsage(usage)`, `sync(messages)`
+   *  and `prepare({ tools, signal, force })`, in this order. Rejects with the errors of each. */
+  step(messages: readonly M[], options?: StepOptions): Promise<Prepared<M>>;
   /** Compacts now, whatever the threshold. `instructions` are added to the summary prompt. A failed summary is not thrown:
    *  the result has `success: false` and the `error`. Rejects with `aborted` after `signal`. */
   compact(options?: { instructions?: string; signal?: AbortSignal }): Promise<CompactionResult<M | NewMessageAmong<M>>>;

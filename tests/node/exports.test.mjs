@@ -32,6 +32,9 @@ const ENTRIES = {
   "./commands": ["COMMANDS", "chatCommand", "isChatCommand"],
   "./react": ["addTurn", "exportTrajectory", "stats"],
   "./testing": ["storeConformance"],
+  "./summarizers": ["aiSdk", "anthropic", "chrome", "openaiCompatible", "workersAi"],
+  "./ai-sdk": ["compose", "contextCompactor"],
+  "./fetch": ["compactingFetch"],
   "./node": ["fileStore"],
   "./cloudflare": ["durableObjectStore"],
 };

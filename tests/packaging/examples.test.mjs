@@ -10,7 +10,7 @@ import { launch } from "../support/browser.mjs";
 import { serveModel } from "../support/model.mjs";
 import { serve } from "../support/serve.mjs";
 import { bundleWorker, startWorker } from "../support/worker.mjs";
-import { exec, pack, project, temporaryFolder } from "./project.mjs";
+import { exec, pack, pkg, project, temporaryFolder, withSdks } from "./project.mjs";
 
 const examples = fileURLToPath(new URL("../../examples/", import.meta.url));
 const typescript = fileURLToPath(import.meta.resolve("typescript/bin/tsc"));
@@ -37,7 +37,10 @@ test("examples", async (context) => {
   await context.test("each has a manifest that takes the package from this repository", async () => {
     for (const name of await readdir(examples)) {
       const manifest = JSON.parse(await readFile(join(examples, name, "package.json"), "utf8"));
-      assert.deepEqual(manifest.dependencies, { "context-compactor": "file:../../pkg" });
+      const { "context-compactor": own, ...sdks } = manifest.dependencies;
+      assert.equal(own, "file:../../pkg");
+      const { peerDependencies } = JSON.parse(await readFile(join(pkg, "package.json"), "utf8"));
+      for (const [name, range] of Object.entries(sdks)) assert.ok(peerDependencies[name]?.endsWith(range), name);
       assert.equal(manifest.name, name);
     }
   });
@@ -50,6 +53,25 @@ test("examples", async (context) => {
     assert.match(stdout, /A job failed on the days 9, 18, 27\.\n/);
     assert.match(stdout, /\{ verbatim: \d+, summarized: \d+(, offloaded: \d+)? \} valid: true\n$/);
     for (const [, used] of stdout.matchAll(/^(\d+) of 5000 tokens$/gm)) assert.ok(Number(used) <= 4_500);
+  });
+
+  await context.test("E22: ai-sdk reads a month of logs in a window of 8,000 tokens, in two turns with a divider for each compaction", async () => {
+    const folder = await install("ai-sdk");
+    await withSdks(folder);
+    const { stdout, stderr } = await exec(process.execPath, ["agent.mjs"], { cwd: folder });
+    assert.equal(stderr, "");
+    assert.match(stdout, /^user: On which days .*\n(--- [\w, ]+: \d+ of 8000 tokens are used now ---\n)+assistant: A job failed on the days 9, 18 and 27\.\n/);
+    const [, largest] = stdout.match(/33 calls, the largest prompt of (\d+) tokens\n65 messages in the log, valid: true\n$/);
+    assert.ok(Number(largest) < 8_000);
+  });
+
+  await context.test("E22: openai reads 40 files in a window of 8,000 tokens, of which the provider takes no more", async () => {
+    const folder = await install("openai");
+    await withSdks(folder);
+    const { stdout, stderr } = await exec(process.execPath, ["agent.mjs"], { cwd: folder });
+    assert.equal(stderr, "");
+    assert.match(stdout, /^The files 9, 18, 27 and 36 mention an error\.\n41 calls, the largest prompt of \d+ tokens; the app has 83 messages\n/);
+    assert.match(stdout, /offloaded: \d+ } valid: true\n$/);
   });
 
   await context.test("worker answers each user, keeps every message, and knows /compact", async () => {

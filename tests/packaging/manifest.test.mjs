@@ -3,6 +3,8 @@ import { readFileSync, readdirSync } from "node:fs";
 import { createRequire } from "node:module";
 import { dirname, join } from "node:path";
 import { test } from "node:test";
+import { gzipSync } from "node:zlib";
+import { transformSync } from "esbuild";
 import { publint } from "publint";
 import { formatMessage } from "publint/utils";
 import { problems, sizes } from "../../bench/size.mjs";
@@ -129,6 +131,32 @@ test("the modules carry no names of functions and nothing of what made them", ()
 
 test("the sizes are those of the snapshot", () => {
   assert.deepEqual(problems(sizes()), [], "when it is meant to be so: npm run size -- --update");
+});
+
+/** Scripts of each adapter, beside what all of them share. */
+const ADAPTERS = {
+  "ai-sdk": ["entry/ai-sdk-inline", "adapters/ai-sdk", "adapters/recall-tools"],
+  fetch: ["entry/fetch-inline", "adapters/fetch"],
+  summarizers: ["entry/summarizers", "adapters/summarizers", "adapters/usage", "adapters/chrome"],
+  shared: ["adapters/threads"],
+};
+
+test("E23: an adapter is at most 3 KB, minified and gzipped", async () => {
+  for (const [name, files] of Object.entries(ADAPTERS)) {
+    const scripts = files.map((file) => transformSync(read(`pkg/dist/${file}.js`), { minify: true, format: "esm" }).code);
+    const size = gzipSync(scripts.join(""), { level: 9 }).length;
+    assert.ok(size > 1_000 && size <= 3 * 1024, `${name}: ${size} bytes`);
+  }
+});
+
+test("E23: the SDKs are optional, in the majors that are tested, and no script names one", () => {
+  const { peerDependencies, peerDependenciesMeta } = both[0][1];
+  assert.deepEqual(Object.keys(peerDependencies), ["@anthropic-ai/sdk", "ai", "openai"]);
+  for (const name of Object.keys(peerDependencies)) assert.deepEqual(peerDependenciesMeta[name], { optional: true });
+  const dist = new URL("pkg/dist/", root);
+  for (const file of readdirSync(dist, { recursive: true }).filter((file) => /\.(js|d\.ts)$/.test(file))) {
+    assert.doesNotMatch(read(`pkg/dist/${file}`), /(?:from|import\() ?"(?:ai|openai|@anthropic-ai\/sdk|@ai-sdk\/[\w-]+)"/, file);
+  }
 });
 
 /** Entries of the section that lists the functions which a module defines. */

@@ -1,7 +1,7 @@
 /** Empty projects with the packed packages installed. */
 
 import { execFile } from "node:child_process";
-import { cp, mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
+import { cp, mkdir, mkdtemp, rm, symlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -46,4 +46,21 @@ export async function project(folder, archives, files) {
     await writeFile(join(folder, path), text);
   }
   return folder;
+}
+
+/** Puts the SDKs beside the package, by their own names and in the newest major. */
+export async function withSdks(folder) {
+  const sdks = { ai: "ai7", "@ai-sdk/openai": "ai7-openai", openai: "openai", "@anthropic-ai/sdk": "@anthropic-ai/sdk" };
+  for (const [name, ours] of Object.entries(sdks)) {
+    const place = join(folder, "node_modules", name);
+    await mkdir(dirname(place), { recursive: true });
+    await symlink(rootOf(ours), place);
+  }
+}
+
+/** The folder of a package that the tests have. */
+function rootOf(name) {
+  const path = fileURLToPath(import.meta.resolve(name));
+  const end = path.lastIndexOf(`node_modules/${name}/`);
+  return path.slice(0, end) + `node_modules/${name}`;
 }

@@ -5,18 +5,19 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
 import { build } from "vite";
+import { serveAgent } from "../support/agents.mjs";
 import { launch, resultOf } from "../support/browser.mjs";
 import { serveModel } from "../support/model.mjs";
 import { serve } from "../support/serve.mjs";
 import { bundleWorker, startWorker } from "../support/worker.mjs";
-import { exec, packBoth, project, temporaryFolder } from "./project.mjs";
+import { exec, packBoth, project, temporaryFolder, withSdks } from "./project.mjs";
 import { programs, promisedOutput, withEndpoint } from "./readme.mjs";
 
 const read = (path) => readFileSync(new URL(`../../${path}`, import.meta.url), "utf8");
 const page = '<!doctype html><link rel="icon" href="data:,"><body></body><script type="module" src="/main.js"></script>\n';
 const answer = "The answer of the model.";
 
-const runs = { node: runInNode, browser: runInBrowser, worker: runInWorker, "durable-object": runInDurableObject };
+const runs = { node: runInNode, sdk: runWithSdk, browser: runInBrowser, worker: runInWorker, "durable-object": runInDurableObject };
 
 let temporary, archives, model;
 
@@ -49,6 +50,18 @@ async function runInNode(name, code) {
   assert.equal(stderr, "");
   const promised = promisedOutput(code);
   if (promised) assert.match(stdout, promised);
+}
+
+/** It ends well beside the SDKs, whose keys and addresses are in the environment, and prints what its comments say. */
+async function runWithSdk(name, code) {
+  const folder = await install(name, code);
+  await withSdks(folder);
+  const agent = await serveAgent();
+  const keys = { OPENAI_API_KEY: "key", OPENAI_BASE_URL: `${agent.url}/v1`, ANTHROPIC_API_KEY: "key", ANTHROPIC_BASE_URL: agent.url };
+  const running = exec(process.execPath, ["main.js"], { cwd: folder, env: { ...process.env, ...keys } });
+  const { stdout } = await running.finally(() => agent.close());
+  assert.deepEqual(agent.figures().problems, []);
+  assert.match(stdout, promisedOutput(code));
 }
 
 /** It ends without an error, and the page shows what the model answered. */

@@ -170,6 +170,7 @@ export async function recall(): Promise<void> {
   same<typeof definitions, ToolDefinition<"openai-chat">[]>();
   const tools: { type: "function"; function: { name: string; parameters?: Record<string, unknown> } }[] = definitions;
   await session.prepare({ tools });
+  await session.step([], { tools, usage: { input_tokens: 5, output_tokens: 1 }, model: "m", signal: new AbortController().signal, force: false });
   // An answer is a message of the app's own type.
   await session.append(await handle({} as ChatCall));
   const anthropic = session.recall.tools("anthropic");
@@ -353,7 +354,7 @@ type Values<T> = Exclude<keyof T & string, Calls<T>>;
 /** H12: what a session has. Whoever adds a member changes this list, with at most 15 and 45 calls in all. */
 export function members(): void {
   type S = Session<Message>;
-  same<Calls<S>, "append" | "sync" | "prepare" | "compact" | "fork" | "on" | "close">();
+  same<Calls<S>, "append" | "sync" | "prepare" | "step" | "compact" | "fork" | "on" | "close">();
   same<Values<S>, "id" | "context" | "recall" | "pins" | "snapshots" | "goal" | "archive">();
   type Shown = "parts" | "usage" | "availableTokens" | "recordUsage" | "explain" | "plan" | "checkpoints";
   same<Calls<S["context"]>, Shown | "validate" | "reliability" | "remove">();

@@ -1,0 +1,296 @@
+/** What the adapters of all SDKs do: a session for each conversation, and one retry when the provider says "too long". */
+
+import { started } from "../engine.js";
+import { CompactionError } from "../errors.js";
+import { checkOptions, invalidOption } from "../checks.js";
+import { isContextOverflow } from "../overflow.js";
+import { openSession } from "../session.js";
+import { memoryStore } from "../store/memory.js";
+import type { AdapterOptions, Format, Message, Prepared, Session, SessionOptions, Summarize } from "../types.js";
+import { warnOnce } from "../warnings.js";
+
+/** What an adapter hands over of one request of the app. */
+export interface AdapterRequest {
+  /** The conversation without its system prompt, whole. */
+  messages: readonly Message[];
+  /** The text of the system prompt. */
+  system?: string | undefined;
+  /** Definitions of the tools, as they are sent. */
+  tools?: unknown;
+  /** The model that is asked. */
+  model?: string | undefined;
+  /** The signal of the app's call. */
+  signal?: AbortSignal | undefined;
+}
+
+/** What is sent in place of a request. `goal` is what the session adds to the system prompt; empty without a goal. */
+export interface Fitted {
+  prepared: Prepared;
+  goal: string;
+  session: Session;
+  /** Reports what the provider counted for this prompt, if no other was prepared since. */
+  report(usage: object, model?: string): void;
+}
+
+/** So many conversations stay open: of the others, those that were used last are opened again when they go on. */
+const MAX_OPEN = 100;
+
+/** A conversation that is open. Its requests take turns: each is prepared before the next is read. */
+class OpenThread {
+  readonly session: Promise<Session>;
+  /** The system prompt of the request at hand. */
+  system: string | undefined;
+  /** Asks the model of the request at hand. */
+  ask: Summarize | undefined;
+  /** Requests under way. */
+  users = 0;
+  /** What the app gave last, message by message. */
+  last: number[] = [];
+  #turn: Promise<unknown> = Promise.resolve();
+  #newest: Prepared | undefined;
+
+  constructor(open: (thread: OpenThread) => Promise<Session>) {
+    this.session = open(this);
+    // Whoever waits for it is told.
+    this.session.catch(() => undefined);
+  }
+
+  fit({ messages, system, tools, signal }: AdapterRequest, ask: Summarize | undefined, force: boolean): Promise<Fitted> {
+    const work = async (): Promise<Fitted> => {
+      signal?.throwIfAborted();
+      const session = await this.session;
+      this.system = system;
+      this.ask = ask;
+      const prepared = await session.step(messages, { force, ...(tools ? { tools } : {}), ...(signal ? { signal } : {}) });
+      this.#newest = prepared;
+      const report = (usage: object, model?: string) => {
+        if (this.#newest !== prepared) return;
+        try {
+          session.context.recordUsage(usage, model ? { model } : {});
+        } catch {
+          // It only makes the estimate better: an answer without counts, or a closed session, is no reason to fail.
+        }
+      };
+      return { prepared, session, report, goal: goalOf(prepared, system) };
+    };
+    const turn = this.#turn.then(work, work);
+    this.#turn = turn.catch(() => undefined);
+    return turn;
+  }
+}
+
+/** The conversations of one adapter. */
+export class Threads {
+  readonly #by: string;
+  readonly #format: Format | undefined;
+  readonly #options: AdapterOptions;
+  /** Sessions outlive the process. */
+  readonly #isKept: boolean;
+  readonly #named = new Map<string, OpenThread>();
+  /** Oldest first. */
+  readonly #open = new Set<OpenThread>();
+
+  /** `own` are the names of options that the adapter reads itself; `by` names it in warnings. */
+  constructor(by: string, options: AdapterOptions & Record<string, unknown>, own: readonly string[], format?: Format) {
+    this.#by = by;
+    this.#format = format;
+    checkAdapterOptions(options);
+    const rest: Record<string, unknown> = { ...options };
+    for (const name of own) delete rest[name];
+    this.#options = { store: memoryStore(), ...rest };
+    this.#isKept = rest["store"] !== undefined && rest["store"] !== "memory";
+  }
+
+  /** Whether the adapter offers the recall tools. */
+  get offersTools(): boolean {
+    const { recall } = this.#options;
+    return recall !== false && !(typeof recall === "object" && recall.tools === false);
+  }
+
+  /** The session of the conversation called `id`, for all that the adapter does not do. */
+  session(id: string): Promise<Session> {
+    return this.#of(id, { messages: [] }, this.#format).session;
+  }
+
+  /**
+   * Sends what fits: `send` is called with it, and again with less when the provider says that it was too long. A failure of
+   * ours is a warning, and the request goes out as the app gave it. `id`: the app's name for the conversation; without
+   * one it is recognized by its messages. `ask` asks the agent's own model for summaries.
+   */
+  async send<R>(
+    { id, format, ask, ...request }: AdapterRequest & { id?: string | undefined; format?: Format; ask?: Summarize },
+    send: (fitted: Fitted | undefined) => Promise<R>,
+  ): Promise<R> {
+    let thread: OpenThread | undefined;
+    const fit = async (force: boolean): Promise<Fitted> => {
+      if (!thread) {
+        thread = this.#of(id, request, format ?? this.#format);
+        thread.users++;
+      }
+      return thread.fit(request, ask, force);
+    };
+    try {
+      const fitted = await fit(false).catch((error: unknown) => this.#failed(error, request.signal));
+      try {
+        return await send(fitted);
+      } catch (error) {
+        if (!isTooLong(error)) throw error;
+        const less = await fit(true).catch((cause: unknown) => {
+          request.signal?.throwIfAborted();
+          throw because(error, cause);
+        });
+        return await send(less);
+      }
+    } finally {
+      if (thread) thread.users--;
+      this.#closeIdle();
+    }
+  }
+
+  /** Closes every session. */
+  async close(): Promise<void> {
+    const open = [...this.#open];
+    this.#open.clear();
+    this.#named.clear();
+    await Promise.allSettled(open.map(async ({ session }) => (await session).close()));
+  }
+
+  warn(error: unknown): void {
+    const { code, message } = CompactionError.isInstance(error) ? error : { code: "unknown", message: String(error) };
+    const said = `the request was sent as it was given: ${message}`;
+    if (this.#options.logger) this.#options.logger("warn", `${this.#by}: ${said}`);
+    else warnOnce({ code, message: said }, this.#by);
+  }
+
+  #failed(error: unknown, signal: AbortSignal | undefined): undefined {
+    signal?.throwIfAborted();
+    if (this.#options.strict) throw error;
+    this.warn(error);
+  }
+
+  #of(id: string | undefined, request: AdapterRequest, format: Format | undefined): OpenThread {
+    if (id !== undefined) {
+      const named = this.#named.get(id) ?? this.#begin(id, request, format);
+      this.#named.set(id, named);
+      return this.#used(named);
+    }
+    const keys = request.messages.map(keyOf);
+    const thread = this.#recognized(keys) ?? this.#begin(undefined, request, format);
+    thread.last = keys;
+    return this.#used(thread);
+  }
+
+  /** The open conversation that goes on with these messages: the longest that all are the beginning of, else one of which more
+   *  than half is here, as after an edit. */
+  #recognized(keys: readonly number[]): OpenThread | undefined {
+    let best: OpenThread | undefined;
+    let most = 0;
+    for (const thread of this.#open) {
+      const { last, users } = thread;
+      // A conversation waits for its answer: this is another one that begins alike.
+      if (users > 0) continue;
+      const differs = last.findIndex((key, at) => key !== keys[at]);
+      const common = differs < 0 ? last.length : differs;
+      const goesOn = differs < 0 || common > Math.max(last.length, keys.length) / 2;
+      if (goesOn && common > 0 && common >= most) [best, most] = [thread, common];
+    }
+    return best;
+  }
+
+  #begin(id: string | undefined, { model }: AdapterRequest, format: Format | undefined): OpenThread {
+    const thread = new OpenThread((self) => this.#session(self, id, model, format));
+    thread.session.catch(() => this.#forget(thread));
+    return thread;
+  }
+
+  async #session(thread: OpenThread, id: string | undefined, model: string | undefined, format: Format | undefined) {
+    await started();
+    const { strict: _, recall, summarize, systemPrompt, ...rest } = this.#options;
+    const own: Summarize = async (request, context) => {
+      if (thread.ask) return thread.ask(request, context);
+      throw new CompactionError("summary_failed", "the adapter cannot ask the agent's model by itself: give summarize");
+    };
+    const options: SessionOptions = {
+      ...rest,
+      summarize: writer(summarize, own),
+      systemPrompt: () => thread.system ?? (typeof systemPrompt === "function" ? systemPrompt() : (systemPrompt ?? "")),
+      ...(id === undefined ? {} : { id }),
+      ...(format === undefined ? {} : { format }),
+      ...(typeof recall === "boolean" ? { recall } : {}),
+    };
+    if (options.model !== undefined || model === undefined) return openSession(options);
+    return openSession({ ...options, model }).catch((error: unknown) => {
+      // A name that only this endpoint knows: the window is assumed, and the session says so.
+      if (CompactionError.isInstance(error) && error.code === "unknown_model") return openSession(options);
+      throw error;
+    });
+  }
+
+  #used(thread: OpenThread): OpenThread {
+    this.#open.delete(thread);
+    this.#open.add(thread);
+    return thread;
+  }
+
+  #forget(thread: OpenThread): void {
+    this.#open.delete(thread);
+    for (const [id, named] of this.#named) if (named === thread) this.#named.delete(id);
+  }
+
+  #closeIdle(): void {
+    for (const thread of this.#open) {
+      if (this.#open.size <= MAX_OPEN) return;
+      if (thread.users > 0) continue;
+      this.#forget(thread);
+      // What is only in memory would stay there as long as the process.
+      void thread.session.then((session) => session.close({ delete: !this.#isKept })).catch(() => undefined);
+    }
+  }
+}
+
+/** How summaries are written: by the agent's own model where the app did not say. */
+function writer(given: AdapterOptions["summarize"], own: Summarize): NonNullable<SessionOptions["summarize"]> {
+  if (given === undefined) return own;
+  if (typeof given === "function" || typeof given === "string" || given.call || given.provider) return given;
+  return { ...given, call: own };
+}
+
+function checkAdapterOptions({ strict, recall }: AdapterOptions): void {
+  if (strict !== undefined && typeof strict !== "boolean") throw invalidOption("strict", "must be true or false");
+  if (typeof recall === "object" && recall !== null) checkOptions(recall, ["tools"], "recall.");
+  else if (recall !== undefined && typeof recall !== "boolean") throw invalidOption("recall", "must be true, false or { tools }");
+}
+
+/** What the session added to the system prompt. */
+function goalOf({ system = "" }: Prepared, given = ""): string {
+  return system.startsWith(given) ? system.slice(given.length).trim() : "";
+}
+
+function isTooLong(error: unknown): boolean {
+  try {
+    return isContextOverflow(error);
+  } catch {
+    // The engine did not start, which was said already.
+    return false;
+  }
+}
+
+/** The provider's error, with ours as its cause. */
+function because(error: unknown, cause: unknown): unknown {
+  if (error instanceof Error && error.cause === undefined) Object.defineProperty(error, "cause", { value: cause, configurable: true });
+  return error;
+}
+
+/** What moves to the newest message, and is no part of what is said. */
+const HINTS = new Set(["cache_control", "cacheControl", "providerOptions"]);
+
+/** A number for what a message says. */
+function keyOf(message: Message): number {
+  const text = JSON.stringify(message, (name, value: unknown) => {
+    if (HINTS.has(name)) return undefined;
+    return ArrayBuffer.isView(value) ? value.byteLength : value;
+  });
+  let hash = 0x811c9dc5;
+  for (let at = 0; at < text.length; at++) hash = Math.imul(hash ^ text.charCodeAt(at), 0x01000193);
+  return hash;
+}

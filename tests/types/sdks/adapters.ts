@@ -1,0 +1,52 @@
+/** The adapters fit into the SDKs as their types want it, in every supported major. */
+
+import Anthropic from "@anthropic-ai/sdk";
+import * as ai6 from "ai6";
+import * as ai7 from "ai7";
+import OpenAI from "openai";
+import { openSession, type AdapterOptions, type Session } from "context-compactor";
+import { compose, contextCompactor, type CompactionData } from "context-compactor/ai-sdk";
+import { compactingFetch } from "context-compactor/fetch";
+import { aiSdk, anthropic, chrome, openaiCompatible, workersAi } from "context-compactor/summarizers";
+
+declare const model6: ai6.LanguageModel & object;
+declare const model7: ai7.LanguageModel & object;
+declare const v3: Parameters<typeof ai6.wrapLanguageModel>[0]["model"];
+declare const v4: Parameters<typeof ai7.wrapLanguageModel>[0]["model"];
+
+const options: AdapterOptions = { contextWindow: 32_000, recall: { tools: false }, strict: true };
+const cc = contextCompactor({ ...options, thread: ({ runtimeContext }) => runtimeContext?.chat });
+
+const read6 = ai6.tool({ inputSchema: ai6.jsonSchema<{ path: string }>({}), execute: async ({ path }) => path });
+const read7 = ai7.tool({ inputSchema: ai7.jsonSchema<{ path: string }>({}), execute: async ({ path }) => path });
+
+export const agent6 = new ai6.ToolLoopAgent({ model: model6, tools: { read: read6, ...cc.tools }, prepareStep: cc.prepareStep });
+export const agent7 = new ai7.ToolLoopAgent({ model: model7, tools: { read: read7, ...cc.tools }, prepareStep: cc.prepareStep });
+export const wrapped6 = ai6.wrapLanguageModel({ model: v3, middleware: cc.middleware });
+export const wrapped7 = ai7.wrapLanguageModel({ model: v4, middleware: cc.middleware });
+export const text6 = ai6.generateText({ model: wrapped6, prompt: "hi", prepareStep: compose(cc.prepareStep, ({ stepNumber }) => (stepNumber > 1 ? { activeTools: [] } : {})) });
+export const text7 = ai7.streamText({ model: wrapped7, prompt: "hi", prepareStep: compose(cc.prepareStep) });
+
+export type Ui = ai7.UIMessage<unknown, { compaction: CompactionData }>;
+export const stream = ai7.createUIMessageStream<Ui>({
+  execute: ({ writer }) => writer.merge(ai7.streamText({ model: model7, prompt: "hi", prepareStep: cc.with({ writer, thread: "a" }).prepareStep }).toUIMessageStream<Ui>()),
+});
+
+const fetch = compactingFetch({ thread: (body, headers) => headers.get("x-chat") ?? String(body["user"]) });
+export const openai = new OpenAI({ fetch });
+export const claude = new Anthropic({ fetch });
+export const session: Promise<Session> = fetch.session("a");
+
+export const sessions = [
+  openSession({ summarize: openaiCompatible(openai, "gpt-5-mini") }),
+  openSession({ summarize: anthropic(claude, "claude-haiku-4-5", { lastRequest: () => undefined }) }),
+  openSession({ summarize: { call: aiSdk(v3), targetTokens: 400 } }),
+  openSession({ summarize: aiSdk(v4) }),
+  openSession({ summarize: workersAi({ run: async () => ({ response: "" }) }, "@cf/meta/llama-3.1-8b-instruct") }),
+  openSession({ summarize: chrome() }),
+];
+
+// @ts-expect-error: an adapter names its sessions by `thread`
+contextCompactor({ id: "a" });
+// @ts-expect-error: no such option
+compactingFetch({ contextWindw: 1 });
