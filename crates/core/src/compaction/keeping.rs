@@ -29,6 +29,9 @@ const BESIDE: usize = 1_500;
 const ALONE_PART: usize = 8;
 const ALONE: usize = 2_500;
 
+/// Messages of the user that are being worked on stay word for word in one part of so many of the window.
+const WAITING_PART: usize = 5;
+
 /// The user's first message stays word for word when it takes no more than one part in so many of the window.
 const FIRST_PART: usize = 20;
 
@@ -162,8 +165,23 @@ impl Kept {
                 room = room.saturating_sub(estimator.text(&text));
             }
         }
+        // What stays and the page fit with it.
+        let stays = view.usage.corrected(view.usage.fixed.saturating_add(proposal.mandatory_tokens));
+        let free = view.settings.hard_limit.saturating_sub(stays).saturating_sub(proposal.target_tokens);
+        // What the messages that stay go on with stays whole, whatever is said beside it (`W3`).
+        let waiting = proposal.waiting(view.items().get(proposal.boundary..).unwrap_or_default());
+        let mut left = free.min(view.settings.window / WAITING_PART);
+        let mut quoted: Vec<usize> = pinned;
+        for (place, tokens) in said.iter().rev().filter(|(place, _)| waiting.contains(&place.index)) {
+            if rung == Rung::Rollover || *tokens > left || quoted.contains(&place.index) {
+                continue;
+            }
+            left -= tokens;
+            quoted.push(place.index);
+            proposal.quotes.push(*place);
+        }
         for (place, tokens) in said.iter().rev().filter(|(place, _)| place.index != usize::MAX) {
-            if pinned.contains(&place.index) {
+            if quoted.contains(&place.index) {
                 continue;
             }
             if *tokens > room {
@@ -173,8 +191,6 @@ impl Kept {
             proposal.quotes.push(*place);
         }
         // What the user began with stays word for word as long as it is small, and the prompt fits with it.
-        let stays = view.usage.corrected(view.usage.fixed.saturating_add(proposal.mandatory_tokens));
-        let free = view.settings.hard_limit.saturating_sub(stays).saturating_sub(proposal.target_tokens);
         let most = free.min(view.settings.window / FIRST_PART);
         let first = said
             .first()

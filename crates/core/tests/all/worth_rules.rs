@@ -4,6 +4,7 @@
 use crate::support::*;
 use context_compactor_core::compaction::CompactionResult;
 use context_compactor_core::policy::Trigger;
+use context_compactor_core::session::Session;
 use context_compactor_core::step::{Event, Notice};
 use context_compactor_core::wire::Format;
 use context_compactor_core::{Code, recall};
@@ -107,6 +108,26 @@ fn w3_what_the_user_began_with_and_said_last_stays_word_for_word() {
         assert!(sent.contains(&first) && sent.contains(&last), "{nth}");
     }
     assert!(compactions > 1, "{compactions}");
+}
+
+#[test]
+fn w20_a_long_request_that_is_worked_on_stays_whole_where_a_history_is_compacted_once() {
+    let request = long("log", 3_800);
+    let mut bodies = vec![user("Rebase the branch, please."), assistant("Done.")];
+    (0..60).for_each(|nth| bodies.extend(work(nth, 600)));
+    bodies.push(user(&request));
+    for nth in 60..90 {
+        bodies.extend(exchange(Format::OpenaiChat, &format!("d{nth}"), &long("found", 300)));
+    }
+    // What the user said in between stays, and is no new request.
+    bodies.push(user("Not that way."));
+    bodies.extend(exchange(Format::OpenaiChat, "d90", &long("found", 300)));
+    let mut harness = answering(Harness::new(json!({})));
+    let options = settings(json!({ "preset": "balanced", "contextWindow": 27_000 }));
+    let done = harness.host.run(Session::compact_once(options, bodies)).unwrap();
+    let sent: String = done.items.iter().filter_map(|item| item.body.as_deref()).collect();
+    assert!(sent.contains(&request), "{:?} {sent}", done.result);
+    assert!(sent.contains("what follows this message answers 242:"), "{sent}");
 }
 
 #[test]

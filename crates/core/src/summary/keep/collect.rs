@@ -10,7 +10,7 @@ use super::super::text::{head, sentences};
 use super::cover::CoverLines;
 use super::entities;
 use super::files;
-use super::happened::{TurnEvents, What, bounded};
+use super::happened::{TurnEvents, What, bounded, is_replaced};
 use super::headings::{CONSTRAINTS, FILES, Spoken, TASKS};
 use super::standing::WorkState;
 use crate::context::is_recall;
@@ -192,11 +192,12 @@ impl KeepLayerBuilder {
         self.state.called(call, &arguments, actions);
         // What is run is told among what happened.
         let source = files::command(&arguments).is_none().then(|| Rc::from(self.state.source(&call.id)));
-        texts(&arguments, &mut |text| {
+        texts("", &arguments, &mut |key, text| {
             let text = without_base64(text);
             match &source {
-                Some(source) => self.lines.add_text(at, &text, Some(source), |_| 0.8),
-                None => entities::each(&text, &mut |number, weight| {
+                // What is replaced does not stand there any more.
+                Some(source) if !is_replaced(key) => self.lines.add_text(at, &text, Some(source), |_| 0.8),
+                _ => entities::each(&text, &mut |number, weight| {
                     self.lines.emphasise(number, weight, at, 0.8);
                 }),
             }
@@ -216,8 +217,11 @@ impl KeepLayerBuilder {
         }
         let text = without_base64(&result.text);
         let source: Rc<str> = self.state.source(&result.call_id).into();
+        if !result.is_error {
+            self.lines.remove(&source, &self.state.removes(&result.call_id));
+        }
         let failure = self.state.answered(result, &text);
-        self.events.answered(&result.call_id, failure.as_deref(), &text);
+        self.events.answered(result, failure.as_deref(), &text);
         let emphasis = if result.is_error { 0.6 } else { 0.25 };
         let emphasis = |line: &str| if is_error_line(line) { emphasis * 2.0 } else { emphasis };
         self.lines.add_text(at, &text, Some(&source), emphasis);
@@ -347,12 +351,12 @@ fn is_put(text: &str) -> bool {
     is_tag || NOT_SAID.iter().any(|start| text.starts_with(start))
 }
 
-/// Every text in a call's arguments.
-fn texts(value: &Value, each: &mut impl FnMut(&str)) {
+/// Every text in a call's arguments, with the name of its argument.
+fn texts(key: &str, value: &Value, each: &mut impl FnMut(&str, &str)) {
     match value {
-        Value::String(text) => each(text),
-        Value::Array(items) => items.iter().for_each(|item| texts(item, each)),
-        Value::Object(fields) => fields.values().for_each(|field| texts(field, each)),
+        Value::String(text) => each(key, text),
+        Value::Array(items) => items.iter().for_each(|item| texts(key, item, each)),
+        Value::Object(fields) => fields.iter().for_each(|(key, field)| texts(key, field, each)),
         Value::Null | Value::Bool(_) | Value::Number(_) => {}
     }
 }

@@ -92,6 +92,17 @@ impl CoverLines {
         self.end(passage, position, source);
     }
 
+    /// Takes out the passages of a file that hold a line of these numbers: it does not stand there any more.
+    pub(super) fn remove(&mut self, source: &Rc<str>, numbers: &[u64]) {
+        if numbers.is_empty() {
+            return;
+        }
+        let is_gone = |line: &str| numbers.contains(&entities::number(line.trim()));
+        let is_of = |line: &Line| line.source.as_ref() == Some(source);
+        self.lines.retain(|line| !is_of(line) || !line.text.lines().any(is_gone));
+        self.bytes = self.lines.iter().map(Line::bytes).sum();
+    }
+
     /// Counts what a line names, and puts it into the passage where it says something that was not said before.
     fn take<'t>(
         &mut self,

@@ -4,7 +4,7 @@ use super::super::render::without_base64;
 use super::super::text::{first_words, last_words};
 use super::files::{self, Action, Did};
 use super::{noise, open};
-use crate::message::ToolCall;
+use crate::message::{ToolCall, ToolResult};
 use serde_json::Value;
 use std::collections::{HashSet, VecDeque};
 
@@ -18,6 +18,8 @@ const WHOLE: usize = 12 << 10;
 const SHORT: usize = 700;
 /// Bytes of what came of a call.
 const OUTCOME: usize = 320;
+/// Lines that a change removed, where it wrote others.
+const REMOVED: usize = 2;
 /// A text of fewer bytes that ends with a colon announces what comes.
 const ANNOUNCES: usize = 160;
 
@@ -119,8 +121,10 @@ impl TurnEvents {
         self.push(TurnEvent { at, position, what, text, outcome: String::new() });
     }
 
-    /// A call is answered; `failure` is what the answer says where the call failed.
-    pub(super) fn answered(&mut self, id: &str, failure: Option<&str>, text: &str) {
+    /// A call is answered; `failure` is what the answer says where the call failed. What was refused is no failure, and was
+    /// not done.
+    pub(super) fn answered(&mut self, result: &ToolResult<'_>, failure: Option<&str>, text: &str) {
+        let id = result.call_id.as_ref();
         // Ids repeat across turns: the newest call is meant.
         let Some(nth) = self.waiting.iter().rposition(|(waiting, _)| waiting == id) else { return };
         let (_, number) = self.waiting.remove(nth);
@@ -129,6 +133,11 @@ impl TurnEvents {
             Some(line) => {
                 event.what = What::Failed;
                 shown(line, OUTCOME)
+            }
+            None if event.what == What::Changed && result.is_error => {
+                event.what = What::Failed;
+                let why = open::reason(text).unwrap_or("the tool does not say why");
+                format!("not made: {}", shown(why, OUTCOME / 2))
             }
             None if event.what == What::Changed => String::new(),
             None => outcome(&event.text, text),
@@ -201,11 +210,14 @@ fn changed(arguments: &Value, actions: &[Action]) -> Option<String> {
     let mut edits = Vec::new();
     pairs(arguments, &mut edits);
     let mut lines: Vec<String> = Vec::new();
-    let tells = |line: &&str| !noise::is_front(line) && line.trim().len() > 1;
+    let tells = |line: &&str| !noise::is_front(line) && !noise::is_marker(line) && line.trim().len() > 1;
     for (old, new) in edits {
         let (before, after): (HashSet<&str>, HashSet<&str>) = (old.lines().collect(), new.lines().collect());
-        let gone = old.lines().filter(tells).filter(|line| !after.contains(line));
-        lines.extend(gone.map(|line| format!("- {line}")));
+        let gone: Vec<&str> = old.lines().filter(tells).filter(|line| !after.contains(line)).collect();
+        // What stands there now says more than what does not any more.
+        let most = if new.is_empty() { gone.len() } else { REMOVED };
+        lines.extend(gone.iter().take(most).map(|line| format!("- {line}")));
+        lines.extend(gone.len().checked_sub(most + 1).map(|more| format!("- …and {} more lines", more + 1)));
         let come = new.lines().filter(tells).filter(|line| !before.contains(line));
         // What is written anew is shown as it is.
         lines.extend(come.map(|line| if old.is_empty() { line.to_string() } else { format!("+ {line}") }));
@@ -218,10 +230,32 @@ fn changed(arguments: &Value, actions: &[Action]) -> Option<String> {
     })
 }
 
+/// How the names begin that tools have for what is replaced.
+const OLD: [&str; 3] = ["old", "search", "find"];
+
+/// True for the argument of a change that says what is replaced.
+pub(super) fn is_replaced(key: &str) -> bool {
+    OLD.iter().any(|start| key.starts_with(start))
+}
+
+/// A line of fewer bytes stands in more than one place.
+const LINE: usize = 12;
+
+/// The lines that a call removes, where it replaces some by others.
+pub(super) fn removed(arguments: &Value) -> HashSet<&str> {
+    let mut edits = Vec::new();
+    pairs(arguments, &mut edits);
+    let lines = edits.iter().flat_map(|(old, _)| old.lines()).map(str::trim);
+    let mut gone: HashSet<&str> = lines.filter(|line| line.len() >= LINE).collect();
+    for line in edits.iter().flat_map(|(_, new)| new.lines()) {
+        gone.remove(line.trim());
+    }
+    gone
+}
+
 /// What calls replace by what, by the names that tools have for it: `old_string` and `new_string`, `search` and `replace`,
 /// `content`; in the arguments, or in a list of edits there.
 fn pairs<'v>(arguments: &'v Value, out: &mut Vec<(&'v str, &'v str)>) {
-    const OLD: [&str; 3] = ["old", "search", "find"];
     const NEW: [&str; 5] = ["new", "replace", "content", "file_text", "text"];
     let Some(fields) = arguments.as_object() else { return };
     let named = |starts: &[&str]| {

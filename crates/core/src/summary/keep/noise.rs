@@ -3,7 +3,7 @@
 /// How lines begin that many files begin with.
 const FRONT: [&str; 5] = ["#include", "require(", "Copyright", "Licensed under", "SPDX-"];
 /// How lines of progress, of trailers and of tests that passed begin.
-const STARTS: [&str; 19] = [
+const STARTS: [&str; 21] = [
     "✓",
     "✔",
     "√",
@@ -22,18 +22,25 @@ const STARTS: [&str; 19] = [
     "--- PASS",
     "PASS",
     "create mode ",
+    "Author: ",
+    "Date: ",
     "index ",
 ];
 
 /// A line of a file or an output that is an import, a license, progress or a trailer, or one without a word.
 pub(super) fn is_noise(line: &str) -> bool {
-    let line = line.trim();
+    let line = line.trim_matches(|letter: char| letter.is_whitespace() || letter == '|');
     let starts = STARTS.iter().any(|start| line.starts_with(start));
     // `ok   package   (cached)`, `?   package   [no test files]`.
     let is_cached =
         (line.starts_with("ok") && line.ends_with("(cached)")) || line.ends_with("[no test files]");
     let letters = line.chars().filter(|letter| letter.is_alphabetic()).take(3).count();
-    starts || is_cached || is_front(line) || letters < 3
+    starts || is_cached || is_front(line) || is_marker(line) || letters < 3
+}
+
+/// A mark that a merge leaves between two versions.
+pub(super) fn is_marker(line: &str) -> bool {
+    ["<<<<<<<", "|||||||", "=======", ">>>>>>>"].iter().any(|mark| line.starts_with(mark))
 }
 
 /// A line of imports or of a license.

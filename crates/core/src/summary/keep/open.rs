@@ -28,6 +28,9 @@ const NO_FAILURE: [&str; 7] = [
     "Sibling tool call errored",
 ];
 
+/// How git begins the line that names a file which it could not merge.
+const CONFLICT: &str = "CONFLICT (";
+
 /// An error that a tool reported.
 #[derive(Debug, Clone)]
 pub(super) struct ToolFailure {
@@ -165,7 +168,7 @@ pub(super) fn target(tool: &str, arguments: &Value, raw: &str) -> String {
 
 /// The line of a failed call's answer that says most: an error, a test that failed, else the first one, and its exit code
 /// only where it says nothing else.
-fn reason(text: &str) -> Option<&str> {
+pub(super) fn reason(text: &str) -> Option<&str> {
     let lines = || {
         text.lines().map(|line| {
             line.trim().trim_start_matches("<tool_use_error>").trim_end_matches("</tool_use_error>")
@@ -173,7 +176,9 @@ fn reason(text: &str) -> Option<&str> {
     };
     let is_code = |line: &&str| line.to_lowercase().starts_with("exit code");
     let first = || lines().filter(|line| line.len() > 3).find(|line| !is_code(line));
-    let told = lines().find(|line| is_error_line(line)).or_else(|| lines().find(|line| is_red(line)));
+    let told = lines()
+        .find(|line| is_error_line(line) || line.starts_with(CONFLICT))
+        .or_else(|| lines().find(|line| is_red(line)));
     told.or_else(first).or_else(|| lines().find(is_code))
 }
 

@@ -244,3 +244,76 @@ fn w12_a_file_alone_keeps_its_whole_path() {
     let page = page(&messages, 300);
     assert_eq!(section(&page, "Files").trim_end(), "- /srv/exporter/src/writer.rs (read)", "{page}");
 }
+
+/// An edit of a file, and what the tool says of it.
+fn edit(id: &str, old: &str, new: &str, answer: &str, fails: bool) -> [Message<'static>; 2] {
+    let arguments =
+        serde_json::json!({ "file_path": "/srv/app/src/main.rs", "old_string": old, "new_string": new });
+    [calls(id, "Edit", arguments), result(id, answer, fails)]
+}
+
+#[test]
+fn w20_a_change_that_was_not_made_is_not_told_as_made() {
+    for answer in [
+        "<tool_use_error>File has not been read yet. Read it first before writing to it.</tool_use_error>",
+        "The user doesn't want to proceed with this tool use. The tool use was rejected.",
+        "String to replace not found in file.",
+    ] {
+        let mut messages = vec![said(Role::User, "Set the limit of retries to nine.")];
+        messages.extend(edit("1", "let limit = 3;", "let limit = 9;", answer, true));
+        let page = page(&messages, 600);
+        let told = section(&page, "What happened");
+        assert!(told.contains("→ not made: ") || told.contains("→ String to replace"), "{page}");
+        assert!(!page.contains("(modified"), "{page}");
+    }
+}
+
+#[test]
+fn w20_of_a_long_change_what_stands_there_now_is_told() {
+    let old: Vec<String> =
+        (0..40).map(|nth| format!("    let before_{nth} = read_old_value({nth});")).collect();
+    let new: Vec<String> =
+        (0..6).map(|nth| format!("    let after_{nth} = read_new_value({nth});")).collect();
+    let mut messages = vec![said(Role::User, "Read the new values.")];
+    messages.extend(edit("1", &old.join("\n"), &new.join("\n"), "ok", false));
+    let page = page(&messages, 1_000);
+    let told = section(&page, "What happened");
+    assert!(told.contains("- …and 38 more lines"), "{page}");
+    for line in new {
+        assert!(told.contains(&format!("+ {line}")), "{page}");
+    }
+}
+
+#[test]
+fn w20_details_hold_no_lines_that_were_changed_since() {
+    let file = "   10→fn total(orders: &[Order]) -> Money {\n   11→    let discount = legacy_discount_table(orders);\n   12→    sum_without_vat(orders, discount)\n";
+    let mut messages = vec![
+        said(Role::User, "The total ignores the VAT rate of the customer."),
+        calls("0", "Read", serde_json::json!({ "file_path": "/srv/app/src/main.rs" })),
+        result("0", file, false),
+    ];
+    let standing = page(&messages, 600);
+    assert!(standing.contains("legacy_discount_table"), "{standing}");
+    let new = "    let discount = seasonal_discount_table(orders);";
+    messages.extend(edit("1", "    let discount = legacy_discount_table(orders);", new, "ok", false));
+    messages.push(said(Role::Assistant, "Done."));
+    let page = page(&messages, 600);
+    assert!(!section(&page, "Details").contains("legacy_discount_table"), "{page}");
+    assert!(section(&page, "What happened").contains("seasonal_discount_table"), "{page}");
+}
+
+#[test]
+fn w20_a_merge_that_conflicts_is_told_by_the_conflict() {
+    let merged = "Exit code 1\nAuto-merging src/a.rs\nCONFLICT (content): Merge conflict in src/a.rs\nAutomatic merge failed; fix conflicts and then commit the result.";
+    let messages = [
+        said(Role::User, "Merge main."),
+        calls("1", "bash", serde_json::json!({ "command": "git merge origin/main" })),
+        result("1", merged, true),
+    ];
+    let page = page(&messages, 400);
+    assert_eq!(
+        section(&page, "Open errors").trim_end(),
+        "- CONFLICT (content): Merge conflict in src/a.rs",
+        "{page}"
+    );
+}

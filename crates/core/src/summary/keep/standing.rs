@@ -3,8 +3,9 @@
 use super::super::extractive::quote;
 use super::super::render::without_base64;
 use super::super::text::head;
+use super::entities;
 use super::files::{self, Action, Files};
-use super::happened::plain;
+use super::happened::{plain, removed};
 use super::open::{self, Open};
 use crate::message::{Message, Part, Role, ToolCall, ToolResult};
 use serde_json::Value;
@@ -20,6 +21,8 @@ struct OpenCall {
     actions: Vec<Action>,
     /// What a passage of its texts is labelled with.
     source: String,
+    /// Numbers of the lines that it removes.
+    removes: Vec<u64>,
 }
 
 /// What became of files, errors and tasks. It goes on with each message, wherever the conversation is cut.
@@ -61,7 +64,13 @@ impl WorkState {
         self.open.call(&call.name, arguments);
         let target = open::target(&call.name, arguments, &call.arguments);
         let source = source(call, arguments, &actions);
-        let waiting = OpenCall { target, actions, source };
+        let is_change = actions.iter().any(|action| action.did != files::Did::Read);
+        let removes = if is_change {
+            removed(arguments).into_iter().map(entities::number).collect()
+        } else {
+            Vec::new()
+        };
+        let waiting = OpenCall { target, actions, source, removes };
         self.waiting.entry(call.id.to_string()).or_default().push(waiting);
     }
 
@@ -69,6 +78,11 @@ impl WorkState {
     pub(super) fn source(&self, id: &str) -> String {
         let call = self.waiting.get(id).and_then(|calls| calls.last());
         call.map_or_else(String::new, |call| call.source.clone())
+    }
+
+    /// Numbers of the lines that the newest call of this id removes.
+    pub(super) fn removes(&self, id: &str) -> Vec<u64> {
+        self.waiting.get(id).and_then(|calls| calls.last()).map_or_else(Vec::new, |call| call.removes.clone())
     }
 
     /// Takes in a result, `text` without encoded bytes; what it says when its call failed.
