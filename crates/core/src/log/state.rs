@@ -5,6 +5,7 @@ mod change;
 pub(crate) use change::{ContextChange, Summarised};
 
 use super::keyed;
+use super::known::{Known, KnownMessage};
 use super::price::Paid;
 use super::record::{self, Cause, LogRow, NameRow, RowKind, SCHEMA, SessionRow, ViewNote, ViewRow};
 use super::said::offers_recall;
@@ -102,6 +103,8 @@ pub(crate) struct State {
     pub(crate) unindexed: Unindexed,
     /// What the last summary took in of the messages that it stands for.
     pub(crate) collected: Option<Rc<Collected>>,
+    /// What a history that is handed over is recognized by.
+    pub(super) known: Known,
 }
 
 /// Tokens of what goes with the messages of a prompt.
@@ -126,6 +129,8 @@ pub(crate) struct PendingMessage {
     pub(crate) pinned: bool,
     /// Constraints in it, for which a pin is proposed.
     pub(crate) constraints: Vec<String>,
+    /// What it is recognized by, where that is kept.
+    pub(crate) known: Option<KnownMessage>,
 }
 
 /// The format that messages on their way into the log settle. It is the session's once they are written.
@@ -176,6 +181,7 @@ impl State {
             losses: Vec::new(),
             erased: Vec::new(),
             formerly: Vec::new(),
+            known: None,
             created_at: now,
             updated_at: now,
             rest: serde_json::Map::new(),
@@ -213,6 +219,7 @@ impl State {
             unseen_from: None,
             unindexed: Unindexed::default(),
             collected: None,
+            known: Known::default(),
         }
     }
 
@@ -325,6 +332,8 @@ impl State {
             row.tokens += size.tokens;
             items.push(Item { body: Rc::clone(body), size: *size, origin: Origin::Message(place) });
         }
+        let known: Vec<_> = bodies.iter().map(|message| message.known).collect();
+        self.append_keys(&mut row, settled.format, &known);
         let mut unindexed = Unindexed::default();
         if self.durable {
             let taken =
@@ -377,6 +386,9 @@ impl State {
         let mut row = self.next_row(now);
         row.generation += 1;
         change.note(&mut row, now);
+        if let Some(left) = &change.left {
+            self.change_keys(&mut row, left);
+        }
         let generation = row.generation;
         row.tail_from = row.next_seq + 1;
         let (whole, splices) = record::store_change(&self.context, &change.splices, generation)?;
