@@ -133,8 +133,7 @@ each("E1 row 6: the last message gets its output, and grows", async ({ copied, s
   assert.deepEqual(await sent(again), JSON.parse(JSON.stringify(grown)));
   assert.deepEqual(await again.sync(copied(grown)), { appended: 0, recognized: 3 });
   // Nothing is lost: each version is in the log.
-  assert.equal((await log(again)).length, 3);
-  assert.equal((await again.context.explain()).length, 5);
+  assert.equal((await log(again)).length, 5);
 }, ["ai-sdk"]);
 
 const marks = {
@@ -280,9 +279,9 @@ test("E1 a history that goes on is known without reading a body of the log", asy
         reads.push(...keys.filter(([table]) => table === "log"));
         return base.read(keys);
       },
-      scan: async (scan) => {
-        if (scan.prefix[0] === "log") reads.push(scan);
-        return base.scan(scan);
+      scan: (prefix, options) => {
+        if (prefix[0] === "log") reads.push(prefix);
+        return base.scan(prefix, options);
       },
     };
     const history = exchanges(format, 20, { chars: 1_000 });
