@@ -70,7 +70,7 @@ export interface SessionEvents {
    *  between tabs with IndexedDB; with other stores at the next `prepare`, `compact` or `append`. */
   change: { messages: number; generation: number };
   /** `sync` was given a history that differs from the session's, which continues as a branch. `index`: the first message of
-   *  the log that was left behind, as `context.explain()` counts. `given`: index of the first given message that was
+   *  the log that the branch leaves out, as `context.explain()` counts. `given`: index of the first given message that was
    *  appended. `reason`: what differs, as in `part 0 text differs`; it contains no text of the conversation. */
   branch: { index: number; given: number; reason: string };
   /** Stored data of the session was lost or repaired. Losses found before the first listener are delivered to it. A final
@@ -168,7 +168,7 @@ export interface SyncResult {
   recognized: number;
   /** 1 when an appended message is a new version of the session's last one. */
   replaced?: number;
-  /** The history differed: index of the first message of the log that was left behind, as `context.explain()` counts. */
+  /** The history differed: index of the first message of the log that the branch leaves out, as `context.explain()` counts. */
   branchedAt?: number;
   /** The history began later than the session's: index of the message of the log with which it begins. */
   alignedAt?: number;
@@ -203,7 +203,7 @@ export interface Session<M = Message> extends AsyncDisposable {
    *  the rest is appended and durable when it resolves. The call for loops that do not append message by message.
    *
    *  A message is recognized as the same object or by what it says: the order of fields, ids, `metadata`, marks of caches, a
-   *  text that became a block, and arguments that were printed anew are no differences. The newest object is handed out.
+   *  text that became a block, and arguments in another spelling are no differences. The newest object is handed out.
    *  Messages that `prepare` returned are recognized, too, and so is a window of the newest messages. A last message that
    *  grew and has the same id replaces itself, and a leading system message may change.
    *

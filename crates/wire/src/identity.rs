@@ -27,31 +27,31 @@ pub struct Identity<'a> {
 pub fn identity<'a>(format: Format, message: &'a Value<'a>) -> Identity<'a> {
     let plain = tagged::plain(message);
     let mut canonical = String::new();
-    write_object(&mut canonical, &plain, Level::Message, format.wire().hints());
+    write_object(&mut canonical, &plain, FieldPlace::Message, format.wire().hints());
     let text = |key| tagged::given(message, key).and_then(tagged::text);
     let is_system = text("role").is_some_and(|role| matches!(role.as_ref(), "system" | "developer"));
     Identity { canonical, id: text("id"), is_system }
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Level {
+enum FieldPlace {
     Message,
     Block,
 }
 
 /// Writes a message or a block.
-fn write_object(out: &mut String, value: &Value<'_>, level: Level, hints: &Hints) {
+fn write_object(out: &mut String, value: &Value<'_>, level: FieldPlace, hints: &Hints) {
     let Some(object) = value.as_object() else { return write_data(out, value) };
     let text = |key| object.get(key).and_then(Value::as_str).unwrap_or_default();
     let kind = text("type");
     let left_out = |key: &str| match (level, key) {
         // All that there is of it.
-        (Level::Message, "id") if kind == "item_reference" => false,
+        (FieldPlace::Message, "id") if kind == "item_reference" => false,
         // It is the default.
-        (Level::Message, "type") => kind == "message",
-        (Level::Message, _) => hints.message.contains(&key),
-        (Level::Block, "state") => !(kind.starts_with("tool-") || kind == "dynamic-tool"),
-        (Level::Block, _) => hints.block.contains(&key),
+        (FieldPlace::Message, "type") => kind == "message",
+        (FieldPlace::Message, _) => hints.message.contains(&key),
+        (FieldPlace::Block, "state") => !(kind.starts_with("tool-") || kind == "dynamic-tool"),
+        (FieldPlace::Block, _) => hints.block.contains(&key),
     };
     out.push('{');
     for (key, field) in sorted(object.iter()) {
@@ -62,11 +62,11 @@ fn write_object(out: &mut String, value: &Value<'_>, level: Level, hints: &Hints
         write_text(out, key);
         out.push(':');
         let is_empty = match (level, key, field) {
-            (_, "content" | "parts", _) | (Level::Message, "output" | "tool_calls", Value::Array(_)) => {
+            (_, "content" | "parts", _) | (FieldPlace::Message, "output" | "tool_calls", Value::Array(_)) => {
                 write_blocks(out, field, hints)
             }
             (_, "function", Value::Object(_)) => {
-                write_object(out, field, Level::Block, hints);
+                write_object(out, field, FieldPlace::Block, hints);
                 false
             }
             (_, "arguments", Value::Str(arguments)) => {
@@ -76,7 +76,7 @@ fn write_object(out: &mut String, value: &Value<'_>, level: Level, hints: &Hints
                 }
                 false
             }
-            (Level::Block, "type", Value::Str(kind)) => {
+            (FieldPlace::Block, "type", Value::Str(kind)) => {
                 write_text(
                     out,
                     if matches!(kind.as_ref(), "input_text" | "output_text") { "text" } else { kind },
@@ -85,7 +85,7 @@ fn write_object(out: &mut String, value: &Value<'_>, level: Level, hints: &Hints
             }
             _ => {
                 write_data(out, field);
-                level == Level::Message && matches!(field, Value::Array(items) if items.is_empty())
+                level == FieldPlace::Message && matches!(field, Value::Array(items) if items.is_empty())
             }
         };
         if is_empty {
@@ -124,7 +124,7 @@ fn write_blocks(out: &mut String, content: &Value<'_>, hints: &Hints) -> bool {
         match item {
             Value::Str(text) => write_text(out, text),
             item if is_empty_text(item, hints) => continue,
-            item => write_object(out, item, Level::Block, hints),
+            item => write_object(out, item, FieldPlace::Block, hints),
         }
         out.push(',');
     }

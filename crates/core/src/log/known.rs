@@ -53,7 +53,7 @@ pub(crate) enum OwnMessage {
 
 /// What this process knows of the messages of a session. Nothing of it is needed: what is missing is read from the log.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Known {
+pub(crate) struct KnownMessages {
     /// The rows and the format that it is of.
     of: Option<(String, Format)>,
     /// By index.
@@ -126,7 +126,7 @@ impl State {
     pub(crate) fn keep_keys(&mut self) {
         let of = (self.sid.clone(), self.format());
         if self.known.of.as_ref() != Some(&of) {
-            self.known = Known { of: Some(of), ..Known::default() };
+            self.known = KnownMessages { of: Some(of), ..KnownMessages::default() };
             self.known.is_kept = true;
             let items = self.context.items().to_vec();
             self.note_own(&items);

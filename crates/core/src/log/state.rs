@@ -1,11 +1,13 @@
 //! What a session knows, and the batches that its changes make. Every batch expects the session's row as it was read.
 
 mod change;
+mod pending;
 
 pub(crate) use change::{ContextChange, Summarised};
+pub(crate) use pending::{FormatDecision, PendingMessage};
 
 use super::keyed;
-use super::known::{Known, KnownMessage};
+use super::known::KnownMessages;
 use super::price::Paid;
 use super::record::{self, Cause, LogRow, NameRow, RowKind, SCHEMA, SessionRow, ViewNote, ViewRow};
 use super::said::offers_recall;
@@ -104,7 +106,7 @@ pub(crate) struct State {
     /// What the last summary took in of the messages that it stands for.
     pub(crate) collected: Option<Rc<Collected>>,
     /// What a history that is handed over is recognized by.
-    pub(super) known: Known,
+    pub(super) known: KnownMessages,
 }
 
 /// Tokens of what goes with the messages of a prompt.
@@ -116,33 +118,6 @@ pub(crate) struct Fixed {
     pub(crate) prompt: usize,
     /// Of the tools.
     pub(crate) tools: usize,
-}
-
-/// A message on its way into the log.
-#[derive(Debug, Clone)]
-pub(crate) struct PendingMessage {
-    /// JSON text.
-    pub(crate) body: Rc<str>,
-    /// What it costs and holds.
-    pub(crate) size: Size,
-    /// The app wants it verbatim for ever (`S4.3`).
-    pub(crate) pinned: bool,
-    /// Constraints in it, for which a pin is proposed.
-    pub(crate) constraints: Vec<String>,
-    /// What it is recognized by, where that is kept.
-    pub(crate) known: Option<KnownMessage>,
-}
-
-/// The format that messages on their way into the log settle. It is the session's once they are written.
-pub(crate) struct FormatDecision {
-    /// The format.
-    pub(crate) format: Format,
-    /// Some message says it.
-    pub(crate) sure: bool,
-    /// Formats that nothing speaks against, as long as none is sure.
-    pub(crate) plausible: Vec<Format>,
-    /// The context measured in it, where the session was read in another one so far.
-    pub(crate) context: Option<Context>,
 }
 
 impl State {
@@ -219,7 +194,7 @@ impl State {
             unseen_from: None,
             unindexed: Unindexed::default(),
             collected: None,
-            known: Known::default(),
+            known: KnownMessages::default(),
         }
     }
 

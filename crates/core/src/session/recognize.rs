@@ -32,7 +32,7 @@ pub(super) struct Handed<'h> {
 
 /// What to do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Decision {
+pub(super) enum SyncDecision {
     /// The history goes on with message `from` of those given.
     Append { from: usize },
     /// Message `from` is another version of the last one of the history.
@@ -46,7 +46,7 @@ pub(super) enum Decision {
 /// A decision, and what of the history the given messages are.
 #[derive(Debug)]
 pub(super) struct Recognized {
-    pub(super) decision: Decision,
+    pub(super) decision: SyncDecision,
     /// Given messages and the positions of the history that they are, word for word.
     pub(super) hits: Vec<(usize, usize)>,
     /// Position of the history where the given messages begin, when that is not its beginning.
@@ -55,7 +55,7 @@ pub(super) struct Recognized {
 
 /// How far the given messages go along with the history.
 #[derive(Debug, Default)]
-struct Walk {
+struct CommonRun {
     /// The first given message that does not.
     from: usize,
     /// The position that it should have been.
@@ -80,19 +80,20 @@ impl Handed<'_> {
     pub(super) fn decide(&self, has_end: bool, is_all: bool) -> Option<Recognized> {
         let covered = self.covered();
         let base = self.walk(self.same, self.same, &covered);
-        let done = |decision, walk: Walk, aligned| Some(Recognized { decision, hits: walk.hits, aligned });
+        let done =
+            |decision, walk: CommonRun, aligned| Some(Recognized { decision, hits: walk.hits, aligned });
         let end = self.log.len();
         if base.at == end {
-            return done(Decision::Append { from: base.from }, base, None);
+            return done(SyncDecision::Append { from: base.from }, base, None);
         }
         if self.replaces(&base) {
-            return done(Decision::Replace { from: base.from }, base, None);
+            return done(SyncDecision::Replace { from: base.from }, base, None);
         }
         // What begins with the same objects is no window.
         let is_other =
             base.from == self.len() || self.log.get(base.at).is_some_and(|logged| logged.known.is_some());
         if self.same > 0 && is_other {
-            return done(Decision::Branch { from: base.from, at: base.at }, base, None);
+            return done(SyncDecision::Branch { from: base.from, at: base.at }, base, None);
         }
         // Where it is not known that the beginning is another, more of it may be the same.
         let is_sure =
@@ -103,11 +104,12 @@ impl Handed<'_> {
             let replaces = self.replaces(&walk);
             if replaces || (is_longer && walk.at == end) {
                 let from = walk.from;
-                let decision = if replaces { Decision::Replace { from } } else { Decision::Append { from } };
+                let decision =
+                    if replaces { SyncDecision::Replace { from } } else { SyncDecision::Append { from } };
                 return done(decision, walk, Some(at));
             }
             if is_all && walk.count > base.count {
-                return done(Decision::Branch { from: walk.from, at: walk.at }, walk, Some(at));
+                return done(SyncDecision::Branch { from: walk.from, at: walk.at }, walk, Some(at));
             }
         }
         if !is_all {
@@ -115,9 +117,9 @@ impl Handed<'_> {
         }
         let head = (self.same..self.len()).take_while(|&nth| self.is_system(nth)).count();
         if self.same == 0 && base.count == 0 && self.len() - head > 1 && !self.shares(head) {
-            return done(Decision::Other, base, None);
+            return done(SyncDecision::Other, base, None);
         }
-        done(Decision::Branch { from: base.from, at: base.at }, base, None)
+        done(SyncDecision::Branch { from: base.from, at: base.at }, base, None)
     }
 
     fn is_system(&self, nth: usize) -> bool {
@@ -142,8 +144,8 @@ impl Handed<'_> {
     }
 
     /// Goes along from given message `from` and position `at` on, as far as they agree.
-    fn walk(&self, mut from: usize, mut at: usize, covered: &[bool]) -> Walk {
-        let mut walk = Walk::default();
+    fn walk(&self, mut from: usize, mut at: usize, covered: &[bool]) -> CommonRun {
+        let mut walk = CommonRun::default();
         // Leading messages of the system are the system prompt, whatever it says by now.
         let mut leads = from == 0 && at == 0;
         // An app may have it elsewhere by now.
@@ -201,11 +203,11 @@ impl Handed<'_> {
         while may_lack(at) {
             at += 1;
         }
-        Walk { from, at, ..walk }
+        CommonRun { from, at, ..walk }
     }
 
     /// True when the next given message is another version of the last one of the history.
-    fn replaces(&self, walk: &Walk) -> bool {
+    fn replaces(&self, walk: &CommonRun) -> bool {
         let (Some(given), Some(last)) = (self.given(walk.from), self.log.get(walk.at)) else { return false };
         let id = last.known.and_then(|known| known.id);
         walk.at + 1 == self.log.len() && id.is_some() && id == given.id && self.is_unique(id)
@@ -220,10 +222,10 @@ impl Handed<'_> {
 
     /// The given head in the history, as an app hands it over that keeps the newest messages only: the longest overlap, with
     /// its position. One message alone says that only by its id.
-    fn window(&self, covered: &[bool]) -> Option<(Walk, usize)> {
+    fn window(&self, covered: &[bool]) -> Option<(CommonRun, usize)> {
         let head = (0..self.len()).take_while(|&nth| self.is_system(nth)).count();
         let given = self.given(head)?;
-        let mut best: Option<(Walk, usize)> = None;
+        let mut best: Option<(CommonRun, usize)> = None;
         for (at, logged) in self.log.iter().enumerate().skip(1) {
             let Some(known) = logged.known else { continue };
             let by_id = given.id.is_some() && known.id == given.id && self.is_unique(given.id);
@@ -232,7 +234,7 @@ impl Handed<'_> {
             }
             let walk = self.walk(head, at, covered);
             let counts = walk.count >= 2 || by_id;
-            let ends = |walk: &Walk| walk.at == self.log.len();
+            let ends = |walk: &CommonRun| walk.at == self.log.len();
             let is_better =
                 best.as_ref().is_none_or(|(best, _)| (ends(&walk), walk.count) > (ends(best), best.count));
             if counts && is_better {

@@ -105,7 +105,7 @@ fn history(harness: &Harness) -> Vec<String> {
 
 fn run(seed: u64) {
     let mut rng = Rng::with_seed(seed);
-    let options = json!({ "compactAt": { "tokens": 900 }, "presetOptions": { "compactCooldownSteps": 3, "offloadThreshold": 600 } });
+    let options = json!({ "compactAt": { "tokens": 900 }, "presetOptions": { "compactCooldownSteps": 3 } });
     let format = PLAIN[rng.usize(..2)];
     let mut harness = Harness::new(options.clone());
     let mut app = App { rng, format, history: Vec::new(), ever: Vec::new(), next: 0 };

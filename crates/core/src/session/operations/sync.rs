@@ -2,7 +2,7 @@
 
 use super::super::append::{AppendInput, append};
 use super::super::branch::{branch_at, exchange_start};
-use super::super::recognize::{Decision, Handed, Logged, Recognized};
+use super::super::recognize::{Handed, Logged, Recognized, SyncDecision};
 use super::Session;
 use crate::context::{Place, Why};
 use crate::error::{Code, Error, Result};
@@ -107,10 +107,10 @@ async fn sync(io: &Io, guard: &SessionGuard, known: usize, bodies: &[Rc<str>]) -
             Ok(found) => found,
         };
         let (mut from, at) = match found.decision {
-            Decision::Append { from } => (from, None),
-            Decision::Replace { from } => (from, Some(history.len().saturating_sub(1))),
-            Decision::Branch { from, at } => (from, Some(at)),
-            Decision::Other => return Err(other()),
+            SyncDecision::Append { from } => (from, None),
+            SyncDecision::Replace { from } => (from, Some(history.len().saturating_sub(1))),
+            SyncDecision::Branch { from, at } => (from, Some(at)),
+            SyncDecision::Other => return Err(other()),
         };
         if let Some(at) = at {
             if !is_fresh {
@@ -118,7 +118,7 @@ async fn sync(io: &Io, guard: &SessionGuard, known: usize, bodies: &[Rc<str>]) -
                 guard.catch_up(io).await?;
                 continue;
             }
-            let is_branch = matches!(found.decision, Decision::Branch { .. });
+            let is_branch = matches!(found.decision, SyncDecision::Branch { .. });
             let index = history.get(at).copied().unwrap_or(guard.messages());
             let body = from.checked_sub(known).and_then(|nth| bodies.get(nth));
             let reason = reason(io, guard, body, index).await?;
