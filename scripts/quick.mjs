@@ -94,9 +94,9 @@ const SMOKE = ["compact", "session", "options"].map((name) => `tests/node/${name
 const exportsOf = (text) =>
   Array.from(text.matchAll(/^export (?:async )?(?:function\*?|const|class) (\w+)/gm), ([, name]) => name);
 
-/** Files of tests/node that a change concerns: themselves, what imports it, or what speaks of what it exports. */
+/** Tests in Node that a change concerns: themselves, what imports it, or what speaks of what it exports. */
 function nodeTestsOf(changed) {
-  const files = testFiles("tests/node").concat(testFiles("tests/conformance"));
+  const files = ["tests/node", "tests/conformance", "tests/adapters"].flatMap((folder) => testFiles(folder));
   const chosen = new Set();
   for (const path of changed) {
     if (files.includes(path)) chosen.add(path);

@@ -24,14 +24,14 @@ const ENGINE = ["core", "core-tests", "estimator", "evaluator", "scan", "tokeniz
 const LONG = ["context-compactor-store-tests"];
 
 /** Folders of Node's runner, in the order of what they build on. What is in none of them is a host. */
-const NODE = ["tests/node", "tests/conformance", "tests/formats"];
+const NODE = ["tests/node", "tests/conformance", "tests/formats", "tests/adapters"];
 const HOSTS = { browsers: "tests/browser", workers: "tests/workerd", packaging: "tests/packaging", demo: "www" };
 
 /** Hosts whose tests mostly wait: they run beside those in Node, the others after these. Each lane takes about as long. */
 const LIVE = [HOSTS.browsers, HOSTS.workers];
 
 /** Where every major of what others make is tested, and not the newest alone. It runs when it is asked for. */
-const MATRIX = "tests/formats";
+const MATRIX = ["tests/formats", "tests/adapters"];
 
 const TIERS = ["style", "engine", "node", "hosts", "long", "matrix", ...Object.keys(HOSTS)];
 
@@ -90,7 +90,7 @@ await script(async () => {
     if (needsPackage) await run("build the package", async () => void (await runTool(tool)));
     if (wanted("style")) for (const check of [...checks, ...lints]) await run(...commandOf(check));
     if (isMatrix) process.env.CC_MAJORS = "all";
-    const matrix = isMatrix && !wanted("node") ? [MATRIX] : [];
+    const matrix = isMatrix && !wanted("node") ? MATRIX : [];
     const inFolders = async (folders, ...args) => {
       for (const folder of folders) await run(folder, (log) => runFiles(log, folder, testFiles(folder), args));
     };

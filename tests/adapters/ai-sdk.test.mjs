@@ -1,8 +1,10 @@
 /** `context-compactor/ai-sdk` in the AI SDK itself, in both majors with `CC_MAJORS=all` (E12, E20, E21). */
 
 import * as ai6 from "ai6";
+import { createAnthropic as anthropic6 } from "ai6-anthropic";
 import { createOpenAI as openai6 } from "ai6-openai";
 import * as ai7 from "ai7";
+import { createAnthropic as anthropic7 } from "ai7-anthropic";
 import { createOpenAI as openai7 } from "ai7-openai";
 import assert from "node:assert/strict";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -19,8 +21,8 @@ const SUMMARIES = { ...OPTIONS, background: false, offload: false, clear: false,
 
 /** What differs between the majors: the names of the system prompt and of an app's own context. */
 const MAJORS = {
-  6: { sdk: ai6, createOpenAI: openai6, system: "system", context: "experimental_context" },
-  7: { sdk: ai7, createOpenAI: openai7, system: "instructions", context: "runtimeContext" },
+  6: { sdk: ai6, createOpenAI: openai6, createAnthropic: anthropic6, system: "system", context: "experimental_context" },
+  7: { sdk: ai7, createOpenAI: openai7, createAnthropic: anthropic7, system: "instructions", context: "runtimeContext" },
 };
 
 async function provider(context, options) {
@@ -62,7 +64,7 @@ async function streamed({ fullStream, text }) {
 
 const plain = (value) => JSON.parse(JSON.stringify(value));
 
-for (const [major, { sdk, createOpenAI, system, context: contextName }] of majorsOf(MAJORS)) {
+for (const [major, { sdk, createOpenAI, createAnthropic, system, context: contextName }] of majorsOf(MAJORS)) {
   const { generateText, streamText, ToolLoopAgent, stepCountIs, isStepCount, tool, jsonSchema } = sdk;
   const upTo = isStepCount ?? stepCountIs;
   const inputSchema = jsonSchema({ type: "object", properties: { nth: { type: "integer" } }, required: ["nth"] });
@@ -119,6 +121,27 @@ for (const [major, { sdk, createOpenAI, system, context: contextName }] of major
         assert.ok(again.tokens < refused.tokens, `${again.tokens} after ${refused.tokens}`);
       });
     }
+
+    test("E12: Anthropic, whole and streamed, with its system prompt and its cache", async (context) => {
+      const server = await provider(context);
+      for (const [key, run] of Object.entries({ whole: WAYS.generateText, streamed: WAYS.streamText })) {
+        const cc = compactor(context, { thread: "one" });
+        const model = createAnthropic({ apiKey: key, baseURL: `${server.url}/v1` })("small");
+        const cached = ({ messages }) => ({ messages: messages.map((message, at) => (at === messages.length - 1 ? { ...message, providerOptions: { anthropic: { cacheControl: { type: "ephemeral" } } } } : message)) });
+        assert.equal(await run({ model, prompt: TASK, prepareStep: compose(cached, cc.prepareStep) }), DONE);
+        holds(server.figures(key));
+        assert.match(JSON.stringify(server.requests.at(-1).body), /cache_control/);
+      }
+    });
+
+    test("E12: a model of the second version of the interface reports its usage", async (context) => {
+      const cc = compactor(context, { thread: "one" });
+      const answer = { content: [{ type: "text", text: "hi" }], finishReason: "stop", usage: { inputTokens: 40, outputTokens: 2, totalTokens: 42, cachedInputTokens: 5 }, warnings: [] };
+      const { model } = await cc.prepareStep({ model: { specificationVersion: "v2", modelId: "old", doGenerate: async () => answer } });
+      await model.doGenerate({ prompt: [{ role: "user", content: [{ type: "text", text: "Say hi to all of us, as friendly as you can." }] }] });
+      const { correction } = (await cc.session("one")).context.usage();
+      assert.deepEqual([correction.reported, correction.model], [40, "old"]);
+    });
 
     test("E12, E20: Responses says \"too long\" in its stream: one retry with less", async (context) => {
       const server = await provider(context, { files: 6, overflowAt: 4, inStream: true });
@@ -307,6 +330,15 @@ for (const [major, { sdk, createOpenAI, system, context: contextName }] of major
       delete globalThis.AI_SDK_DEFAULT_PROVIDER;
       const { messages: fitting } = await compactor(context).prepareStep({ model: "gateway/model", messages, stepNumber: 0, steps: [] });
       assert.deepEqual(fitting, messages);
+    });
+
+    test("E3, E12: the messages alone are compacted where the SDK looks the model up, whether it carries them on or not", async (context) => {
+      const server = await provider(context);
+      const cc = compactor(context, { thread: "one" });
+      const named = (step) => cc.prepareStep({ ...step, model: "gateway/model" });
+      assert.equal(await WAYS.generateText({ model: modelAt(server), prompt: TASK, prepareStep: named }), DONE);
+      holds(server.figures("a"));
+      assert.deepEqual((await logOf(await cc.session("one"))).map(({ role }) => role), rolesAfter(60));
     });
 
     test("E20: nothing is buffered: the first piece is there while the model still speaks", async (context) => {

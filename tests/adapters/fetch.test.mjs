@@ -294,6 +294,24 @@ test("E20: options are checked when the adapter is made or used, and named", asy
   await assert.rejects(fetch("https://x.test/v1/chat/completions", { method: "POST", body }), { code: "invalid_option", field: "contextWindw" });
 });
 
+test("E20: of many conversations those that were used last stay open, and every one goes on", async (context) => {
+  const messages = (chat, count) => Array.from({ length: count }, (_, at) => ({ role: at % 2 ? "assistant" : "user", content: `${chat}: ${at}` }));
+  const sent = [];
+  const inner = async (_, { body }) => (sent.push(JSON.parse(body).messages), Response.json({}));
+  for (const store of [memoryStore(), undefined]) {
+    const fetch = compacting(context, { ...(store ? { store } : {}), thread: (_, headers) => headers.get("x-chat"), fetch: inner });
+    for (const count of [1, 3, 5]) {
+      for (let chat = 0; chat < 120; chat++) {
+        const body = JSON.stringify({ model: "m", messages: messages(chat, count) });
+        await fetch("https://x.test/v1/chat/completions", { method: "POST", headers: { "x-chat": `chat-${chat}` }, body });
+        assert.deepEqual(sent.pop(), messages(chat, count));
+      }
+    }
+    // Of those that are in memory alone, the oldest are forgotten, and begin again with what the app has.
+    for (const chat of [119, 60, 0]) assert.deepEqual(await logOf(await fetch.session(`chat-${chat}`)), store || chat > 20 ? messages(chat, 5) : []);
+  }
+});
+
 test("E17: the session that fetch kept is one that openSession opens", async (context) => {
   const server = await provider(context, { files: 3 });
   const store = memoryStore();
