@@ -13,6 +13,8 @@ export const notes = [
   "Every other session of about 100,000 tokens or more; the defaults were chosen by the rest.",
   "needs lost: of 100 calls those that copy three runs of eight words which an earlier message has, which was not just given, " +
     "and which no message of the prompt has; with the interval of 95 % over sessions. The cost is over that without a compaction.",
+  "shortened: those of the needs lost that a result or an input had which the prompt still names, but not whole; the others left with a cut.",
+  "mean prompt: tokens, with 20,000 of the system prompt and the tools, which every policy counts but the one at 60,000.",
   "facts: gold answers that stand in the last prompt, in windows of 32,000, 128,000 and 200,000 tokens.",
   "Summaries are the built-in summarizer's, and cost nothing. Trajectories are frozen: an agent with another context would have " +
     "gone on differently.",
@@ -21,7 +23,7 @@ export const notes = [
 const WINDOW = 200_000;
 const FACT_WINDOWS = [32_000, 128_000, 200_000];
 /** Characters of a session of about 100,000 tokens, as JSON. */
-const LONG = 400_000;
+export const LONG = 400_000;
 
 async function newest(messages, limit, tokensOf) {
   let [at, sum] = [messages.length, 0];
@@ -35,6 +37,14 @@ function isResult({ content }) {
   return Array.isArray(content) && content.some(({ type }) => type === "tool_result");
 }
 
+/** The newest messages of a prompt of `leaves` tokens, whenever that has `acts`: system prompt and tools are counted. */
+function tail(acts, leaves) {
+  return simple(async (messages, window, tokensOf, stable) => {
+    const room = window * leaves - stable;
+    return stable + (await sum(messages, tokensOf)) < window * acts ? messages : newest(messages, room, tokensOf);
+  });
+}
+
 async function sum(messages, tokensOf) {
   let all = 0;
   for (const message of messages) all += await tokensOf(message);
@@ -43,9 +53,8 @@ async function sum(messages, tokensOf) {
 
 const POLICIES = {
   "none, endless window": simple(async (messages) => messages),
-  "newest 30 % at half of the window": simple(async (messages, window, tokensOf) =>
-    (await sum(messages, tokensOf)) < window / 2 ? messages : newest(messages, 0.3 * window, tokensOf),
-  ),
+  "newest 30 % at half of the window": tail(0.5, 0.3),
+  "newest 40 % at 60 % of the window": tail(0.6, 0.4),
   "newest 10,000 at 60,000": simple(async (messages, _, tokensOf) =>
     (await sum(messages, tokensOf)) < 60_000 ? messages : newest(messages, 10_000, tokensOf),
   ),
@@ -58,7 +67,7 @@ const POLICIES = {
   checkpoint: engine({ preset: "checkpoint" }),
 };
 
-const SOURCES = ["full/anthropic/claude_code_entire_cli", "full/anthropic/claude_code_entirecontext"];
+export const SOURCES = ["full/anthropic/claude_code_entire_cli", "full/anthropic/claude_code_entirecontext"];
 
 export async function run() {
   const records = SOURCES.flatMap((name) => transcripts(name) ?? []);
@@ -82,7 +91,9 @@ export async function run() {
       "needs lost": round(needs(found)),
       low: round(low),
       high: round(high),
+      shortened: round((100 * total(found, "shortened")) / total(found, "calls")),
       cost: round(total(found, "cost") / total(base, "cost")),
+      "mean prompt": Math.round(total(found, "tokens") / total(found, "calls")),
     };
     for (const window of FACT_WINDOWS) {
       // A prompt of 60,000 tokens is none in a smaller window.

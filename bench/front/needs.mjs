@@ -1,13 +1,13 @@
 /** What a call writes that it can only have from its context: runs of words that an earlier message has. */
 
-const RUN = 8;
+export const RUN = 8;
 /** A call needs what it copies so many runs of. */
-const LEAST = 3;
+export const LEAST = 3;
 
 /** @typedef {import("context-compactor").Message} Message */
 
 /** The words of a message, whatever it is made of. @param {Message} message @returns {string[]} */
-function words(message) {
+export function words(message) {
   /** @type {string[]} */
   const texts = [];
   const { content, tool_calls: calls } = /** @type {Record<string, any>} */ (message);
@@ -50,20 +50,46 @@ export class Needs {
   /** True when `call` copies what stood in messages before `given`, and no message of `prompt` has it any more.
    *  @param {Message} call @param {readonly Message[]} history @param {number} given @param {readonly Message[]} prompt */
   isLost(call, history, given, prompt) {
+    return this.source(call, history, given, prompt) !== undefined;
+  }
+
+  /** The message that had what such a call copies, the first of them; nothing where it lacks nothing.
+   *  @param {Message} call @param {readonly Message[]} history @param {number} given @param {readonly Message[]} prompt
+   *  @returns {Message | undefined} */
+  source(call, history, given, prompt) {
     const stands = new Set(prompt);
     let foreign;
     const all = words(call);
-    let missing = 0;
-    for (let at = 0; at + RUN <= all.length && missing < LEAST; at++) {
+    const missing = [];
+    for (let at = 0; at + RUN <= all.length && missing.length < LEAST; at++) {
       const run = all.slice(at, at + RUN).join(" ");
       const index = this.#at.get(run);
       const source = index === undefined || index >= given ? undefined : history[index];
       if (!source || stands.has(source)) continue;
       foreign ??= prompt.map((message) => this.#text(message)).join("");
       if (foreign.includes(` ${run} `)) continue;
-      missing++;
+      missing.push(source);
       at += RUN - 1;
     }
-    return missing === LEAST;
+    return missing.length === LEAST ? missing[0] : undefined;
   }
+}
+
+/** True when a message of the prompt is what is left of `source`: it is the same side's, and has a call of it, or a result.
+ *  @param {Message} source @param {readonly Message[]} prompt */
+export function isShortened(source, prompt) {
+  const [own, side] = [new Set(ids(source)), roleOf(source)];
+  return prompt.some((message) => roleOf(message) === side && ids(message).some((id) => own.has(id)));
+}
+
+/** @param {Message} message @returns {unknown} */
+function roleOf(message) {
+  return /** @type {{ role?: unknown }} */ (message).role;
+}
+
+/** What the calls and results of a message are known by. @param {Message} message @returns {unknown[]} */
+function ids(message) {
+  const { content, tool_calls: calls, tool_call_id: answers } = /** @type {Record<string, any>} */ (message);
+  const parts = [...(Array.isArray(content) ? content : []), ...(calls ?? [])];
+  return [answers, ...parts.map((/** @type {any} */ part) => part.tool_use_id ?? part.id)].filter((id) => id !== undefined);
 }

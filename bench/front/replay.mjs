@@ -2,7 +2,7 @@
 
 import { openSession } from "context-compactor";
 import { Bill, PRICES, stableOf, tokensOf } from "./bill.mjs";
-import { Needs } from "./needs.mjs";
+import { isShortened, Needs } from "./needs.mjs";
 
 /** @typedef {import("context-compactor").Message} Message */
 /** @typedef {import("context-compactor").SessionOptions} SessionOptions */
@@ -33,17 +33,18 @@ export function engine(options, { tools = false, more = () => ({}) } = {}) {
   };
 }
 
-/** What a policy of a few lines sends: `shorten(messages, window, tokensOf)` may return fewer of them.
- *  @param {(messages: Message[], window: number, tokensOf: (message: Message) => Promise<number>) => Promise<Message[]>} shorten
+/** What a policy of a few lines sends: `shorten(messages, window, tokensOf, stable)` may return fewer of them. `stable` tokens
+ *  of the window are the system prompt's and the tools'.
+ *  @param {(messages: Message[], window: number, tokensOf: (message: Message) => Promise<number>, stable: number) => Promise<Message[]>} shorten
  *  @returns {Policy} */
 export function simple(shorten) {
-  return async (contextWindow) => {
+  return async (contextWindow, stable) => {
     /** @type {Message[]} */
     let messages = [];
     return {
       prompt: async (added) => {
         messages.push(...added);
-        messages = await shorten(messages, contextWindow, tokensOf);
+        messages = await shorten(messages, contextWindow, tokensOf, stable);
         return { messages: [...messages], edits: 0 };
       },
       end: async () => {},
@@ -52,7 +53,8 @@ export function simple(shorten) {
 }
 
 /**
- * Replays one history; `calls`, `lost` of them, `cost` in USD, and the `last` prompt. `stable`: tokens of the system prompt
+ * Replays one history; `calls`, `lost` of them, those of these that lack what a message had that is `shortened` in the prompt,
+ * `cost` in USD, `tokens` of all prompts, and the `last` of them. `stable`: tokens of the system prompt
  * and the tools. `onCall` is awaited after each call, and ends the replay where it throws.
  * @param {readonly Message[]} messages @param {Policy} policy @param {number} contextWindow
  * @param {{ stable?: number, onCall?: (call: Call) => unknown }} [options]
@@ -60,7 +62,7 @@ export function simple(shorten) {
 export async function replay(messages, policy, contextWindow, { stable = stableOf(contextWindow), onCall } = {}) {
   const { prompt, end } = await policy(contextWindow, stable);
   const [needs, bill] = [new Needs(), new Bill(stable)];
-  let [lost, from] = [0, 0];
+  let [lost, shortened, from, tokens] = [0, 0, 0, 0];
   /** @type {Message[]} */
   let sent = [];
   try {
@@ -68,8 +70,11 @@ export async function replay(messages, policy, contextWindow, { stable = stableO
       if (!isCall(message, index)) continue;
       const { messages: now, edits } = await prompt(messages.slice(from, index));
       await bill.add(now, message);
+      tokens += bill.tokens;
       // What came since the last call was just given.
-      if (needs.isLost(message, messages, from, now)) lost++;
+      const source = needs.source(message, messages, from, now);
+      if (source) lost++;
+      if (source && isShortened(source, now)) shortened++;
       for (let at = from; at < index; at++) needs.read(/** @type {Message} */ (messages[at]), at);
       [from, sent] = [index, now];
       await onCall?.({ calls: bill.calls, lost, cost: bill.cost, tokens: bill.tokens, edits });
@@ -78,7 +83,7 @@ export async function replay(messages, policy, contextWindow, { stable = stableO
   } finally {
     await end();
   }
-  return { calls: bill.calls, lost, cost: bill.cost, last: sent };
+  return { calls: bill.calls, lost, shortened, cost: bill.cost, tokens, last: sent };
 }
 
 /** True for an answer of the model: a call came before it. @param {Message} message @param {number} index */
