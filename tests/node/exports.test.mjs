@@ -24,6 +24,7 @@ const ENTRIES = {
     "openSession",
     "planCompaction",
     "salvage",
+    "sessionPool",
     "version",
   ],
   "./history": ["buildSummaryPrompt", "detectFormat", "extractiveSummary", "proposePins", "repairHistory", "splitMessages", "validateHistory"],
