@@ -27,6 +27,9 @@ const subpaths = {
   react: /^entry\/react\.js$/,
   testing: /^(store\/(conformance|damage|probe)|entry\/testing)\.js$/,
   cloudflare: /^(store\/durable\/|entry\/cloudflare\.js$)/,
+  // These two share the keys of the one before.
+  sql: /^(store\/sql\/|entry\/sql\.js$)/,
+  redis: /^(store\/redis\/|entry\/redis\.js$)/,
   node: /^(store\/file\/|entry\/node\.js$)/,
 };
 

@@ -35,6 +35,8 @@ const ENTRIES = {
   "./testing": ["storeConformance"],
   "./node": ["fileStore"],
   "./cloudflare": ["durableObjectStore"],
+  "./sql": ["d1Driver", "libsqlDriver", "neonDriver", "pgDriver", "postgresDriver", "sqlStore", "sqliteDriver"],
+  "./redis": ["redisStore"],
 };
 
 /** The main entry again, without the module. */

@@ -14,6 +14,8 @@ const imports = `import { compact } from "context-compactor";
   import { initialize } from "context-compactor/slim";
   import { fileStore } from "context-compactor/node";
   import { durableObjectStore } from "context-compactor/cloudflare";
+  import { redisStore, type RedisStoreOptions } from "context-compactor/redis";
+  import { sqliteDriver, sqlStore, type SqlDriver } from "context-compactor/sql";
   import { recall } from "context-compactor-evaluator";
   import { chatCommand } from "context-compactor/commands";
   import { detectFormat, type Split } from "context-compactor/history";
@@ -21,11 +23,11 @@ const imports = `import { compact } from "context-compactor";
   import { stats, type ReactStats } from "context-compactor/react";
   import { storeConformance } from "context-compactor/testing";
   import { estimateTokens, type TokenEstimate } from "context-compactor/tokens";
-  export type Types = [Split, DocumentedSession, ReactStats, TokenEstimate];
+  export type Types = [RedisStoreOptions, SqlDriver, Split, DocumentedSession, ReactStats, TokenEstimate];
   export const tokens: number = estimateTokens("x");
   export const result: Promise<{ success: boolean }> = compact([]);
   export const started: Promise<void> = initialize(new Uint8Array(8));
-  export const others: unknown[] = [fileStore, durableObjectStore, recall, chatCommand, detectFormat, optionsFromEnv, stats, storeConformance];`;
+  export const others: unknown[] = [fileStore, durableObjectStore, redisStore, sqliteDriver, sqlStore, recall, chatCommand, detectFormat, optionsFromEnv, stats, storeConformance];`;
 
 test("F35", async (context) => {
   const temporary = await temporaryFolder(context);
