@@ -31,11 +31,15 @@ const subpaths = {
   "adapters, what they share": /^adapters\/threads\.js$/,
   testing: /^(store\/(conformance|damage|probe)|entry\/testing)\.js$/,
   cloudflare: /^(store\/durable\/|entry\/cloudflare\.js$)/,
+  // These two share turns, and the keys of the one before.
+  sql: /^(store\/(sql\/|turns\.)|entry\/sql\.js$)/,
+  redis: /^(store\/(redis\/|turns\.)|entry\/redis\.js$)/,
   node: /^(store\/file\/|entry\/node\.js$)/,
 };
 
-/** What `mirrorStore` loads with its first call. */
+/** What `mirrorStore` and `sessionPool` load with their first calls. */
 const mirror = /^store\/mirror\/(?!own\.)/;
+const pool = /^pool\//;
 
 /** Sizes of each part: `{ part: { raw, gzip, brotli } }`. */
 export function sizes() {
@@ -49,7 +53,7 @@ export function sizes() {
     .sort()
     .filter((file) => file.endsWith(".js") && !generated.has(basename(file)));
   const whole = (files) => Buffer.concat(files.map((file) => readFileSync(join(pkg, "dist", file))));
-  const facade = whole(scripts.filter((file) => ![...Object.values(subpaths), mirror].some((own) => own.test(file))));
+  const facade = whole(scripts.filter((file) => ![...Object.values(subpaths), mirror, pool].some((own) => own.test(file))));
   const measured = { "core.wasm": measure(wasm), glue: measure(glue), facade: measure(facade), base64: measure(inline) };
   const sum = (...parts) => ({
     raw: parts.reduce((total, part) => total + measured[part].raw, 0),
@@ -67,6 +71,7 @@ export function sizes() {
       ]),
     ),
     "two copies (mirrorStore), loaded when they are needed": measure(whole(scripts.filter((file) => mirror.test(file)))),
+    "sessions by key (sessionPool), loaded when they are needed": measure(whole(scripts.filter((file) => pool.test(file)))),
     "catalogue of models, loaded when it is needed": measure(catalogue),
     "tokenizer.wasm, loaded when it is needed": measure(readFileSync(join(pkg, "tokenizer.wasm"))),
     "evaluator.wasm, of the package of its own": measure(readFileSync(join(pkg, "../pkg-evaluator/evaluator.wasm"))),

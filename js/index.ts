@@ -7,6 +7,7 @@ export * from "./errors.js";
 export { importSession } from "./import.js";
 export { modelFacts } from "./models.js";
 export { isContextOverflow } from "./overflow.js";
+export { sessionPool } from "./pool.js";
 export { salvage } from "./salvage.js";
 export { openSession } from "./session.js";
 export { deleteSession, listSessions } from "./sessions.js";

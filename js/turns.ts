@@ -33,6 +33,11 @@ export class Turns {
     return this.#asked;
   }
 
+  /** No call is under way, and none waits. */
+  get isIdle(): boolean {
+    return this.#turn.free && this.#state.free && this.#beside.size === 0;
+  }
+
   /** Runs the app's summariser. A call that waits for the turn would wait for the summary, and the summary for it. */
   asking<T>(summarize: () => T): T {
     this.#isAsking = true;

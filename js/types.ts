@@ -19,6 +19,7 @@ export type * from "./types/messages.js";
 export type * from "./types/models.js";
 export type * from "./types/nouns.js";
 export type * from "./types/options.js";
+export type * from "./types/pool.js";
 export type * from "./types/results.js";
 export type * from "./types/session.js";
 export type * from "./types/state.js";

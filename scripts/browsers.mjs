@@ -39,7 +39,11 @@ export function debianPackage(browser) {
 
 /** Path of a browser's program: the one that the environment names, else one of the system; or undefined. */
 export function findBrowser(browser) {
-  const { variable, names, places } = known[browser];
+  return findProgram(known[browser]);
+}
+
+/** Path of a program: the one that the environment names in `variable`, else one of these `names` or `places`; or undefined. */
+export function findProgram({ variable, names, places }) {
   if (process.env[variable]) return process.env[variable];
   const folders = (process.env.PATH ?? "").split(delimiter);
   const candidates = [...names.flatMap((name) => folders.map((folder) => join(folder, name))), ...places];

@@ -4,17 +4,20 @@ import { createHash } from "node:crypto";
 import { existsSync, readFileSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { browsers as driven, debianPackage, findBrowser, variable } from "./browsers.mjs";
+import { findServer, serverPackage, servers } from "./servers.mjs";
 import { Problem, exists, must, root, run, say } from "./process.mjs";
 
 const target = "wasm32-unknown-unknown";
 
-/** Prepares for a build and the demo; with `tools` for benches and tests, with `browsers` for those in browsers. */
-export async function setup({ tools = false, browsers = false } = {}) {
+/** Prepares for a build and the demo; with `tools` for benches and tests, with `browsers` for those in browsers, with
+ *  `databases` for those of stores on servers. */
+export async function setup({ tools = false, browsers = false, databases = false } = {}) {
   // They use the network and different programs: side by side.
   await Promise.all([
     rust().then(() => (tools ? spelling() : undefined)),
     packages(tools ? "all" : "demo"),
-    browsers ? systemBrowsers() : undefined,
+    // Debian's packages are installed by one at a time.
+    (browsers ? systemBrowsers() : Promise.resolve()).then(() => (databases ? systemServers() : undefined)),
   ]);
 }
 
@@ -140,7 +143,16 @@ async function missingBrowsers() {
 
 /** WebKitGTK is another one that can be killed, and strace sees syncs, where they can be installed. Tests say when they are not there. */
 async function beside() {
-  const names = [...(findBrowser("webkit") ? [] : [debianPackage("webkit"), "xvfb"]), ...(exists("strace") ? [] : ["strace"])];
+  await wanted([...(findBrowser("webkit") ? [] : [debianPackage("webkit"), "xvfb"]), ...(exists("strace") ? [] : ["strace"])]);
+}
+
+/** Servers of databases, which the tests start themselves. */
+async function systemServers() {
+  await wanted(servers.filter((server) => !findServer(server)).map(serverPackage));
+}
+
+/** Installs packages of Debian where that can be done. */
+async function wanted(names) {
   if (names.length === 0 || !isDebian() || process.getuid?.() !== 0) return;
   say("set-up", `apt-get install ${names.join(" ")}`);
   const env = { DEBIAN_FRONTEND: "noninteractive" };

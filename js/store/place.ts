@@ -54,5 +54,5 @@ function inMemory(isNamed: boolean): StorePlace {
 
 const WITHOUT_STORE =
   "store: there is no IndexedDB here, and a session with an id would be empty again in the next process. Give one: " +
-  'fileStore("./sessions") of "context-compactor/node", durableObjectStore(ctx) of "context-compactor/cloudflare", a Store of ' +
-  'your own, or store: "memory", which ends with the process';
+  'fileStore("./sessions") of "context-compactor/node", sqlStore(driver) of "context-compactor/sql", ' +
+  'redisStore(client) of "context-compactor/redis", durableObjectStore(ctx) of "context-compactor/cloudflare", a Store of your own, or store: "memory", which ends with the process';

@@ -24,6 +24,7 @@ const ENTRIES = {
     "openSession",
     "planCompaction",
     "salvage",
+    "sessionPool",
     "version",
   ],
   "./history": ["buildSummaryPrompt", "detectFormat", "extractiveSummary", "proposePins", "repairHistory", "splitMessages", "validateHistory"],
@@ -37,6 +38,8 @@ const ENTRIES = {
   "./fetch": ["compactingFetch"],
   "./node": ["fileStore"],
   "./cloudflare": ["durableObjectStore"],
+  "./sql": ["d1Driver", "libsqlDriver", "neonDriver", "pgDriver", "postgresDriver", "sqlStore", "sqliteDriver"],
+  "./redis": ["redisStore"],
 };
 
 /** The main entry again, without the module. */

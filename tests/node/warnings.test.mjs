@@ -25,15 +25,20 @@ async function run(program, args = []) {
   return { out: stdout.trim(), lines: stderr.split("\n").filter(Boolean) };
 }
 
-test("F11: a session with an id and no store is refused where there is no IndexedDB, and the error names the stores", async () => {
+test("E9, F11: a session with an id and no store is refused where there is no IndexedDB, and the error names the stores", async () => {
   for (const options of [{ id: "chat-1" }, { id: "chat-1", store: undefined }, { parent: "chat-1" }]) {
     await assert.rejects(openSession(options), (error) => {
       fails("store_unavailable", { field: "store" })(error);
-      for (const name of ["fileStore(", "durableObjectStore(", 'store: "memory"']) assert.ok(error.message.includes(name), name);
+      for (const name of ["fileStore(", "sqlStore(", "redisStore(", "durableObjectStore(", 'store: "memory"']) assert.ok(error.message.includes(name), name);
       return true;
     });
   }
   await assert.rejects(importSession("{}", { id: "chat-1" }), fails("store_unavailable"));
+});
+
+test("E9: a path is no store, and the error has the store of files with it", async () => {
+  const message = /fileStore\("\.\/dir"\) of "context-compactor\/node"/;
+  await assert.rejects(openSession({ id: "chat-1", store: "./dir" }), fails("invalid_option", { field: "store", message }));
 });
 
 test("F11: without an id a session is in memory, without a word", async () => {

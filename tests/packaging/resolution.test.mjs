@@ -14,6 +14,8 @@ const imports = `import { compact } from "context-compactor";
   import { initialize } from "context-compactor/slim";
   import { fileStore } from "context-compactor/node";
   import { durableObjectStore } from "context-compactor/cloudflare";
+  import { redisStore, type RedisStoreOptions } from "context-compactor/redis";
+  import { sqliteDriver, sqlStore, type SqlDriver } from "context-compactor/sql";
   import { recall } from "context-compactor-evaluator";
   import { chatCommand } from "context-compactor/commands";
   import { detectFormat, type Split } from "context-compactor/history";
@@ -24,11 +26,11 @@ const imports = `import { compact } from "context-compactor";
   import { contextCompactor, type ContextCompactor } from "context-compactor/ai-sdk";
   import { compactingFetch } from "context-compactor/fetch";
   import { chrome } from "context-compactor/summarizers";
-  export type Types = [ContextCompactor, Split, DocumentedSession, ReactStats, TokenEstimate];
+  export type Types = [ContextCompactor, RedisStoreOptions, SqlDriver, Split, DocumentedSession, ReactStats, TokenEstimate];
   export const tokens: number = estimateTokens("x");
   export const result: Promise<{ success: boolean }> = compact([]);
   export const started: Promise<void> = initialize(new Uint8Array(8));
-  export const others: unknown[] = [fileStore, durableObjectStore, recall, chatCommand, detectFormat, optionsFromEnv, stats, storeConformance, contextCompactor, compactingFetch, chrome];`;
+  export const others: unknown[] = [fileStore, durableObjectStore, redisStore, sqliteDriver, sqlStore, recall, chatCommand, detectFormat, optionsFromEnv, stats, storeConformance, contextCompactor, compactingFetch, chrome];`;
 
 test("F35", async (context) => {
   const temporary = await temporaryFolder(context);

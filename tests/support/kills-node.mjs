@@ -8,17 +8,29 @@ import { durable } from "./stores.mjs";
 
 const CHILD = fileURLToPath(new URL("kills-child.mjs", import.meta.url));
 
-/** As `killBrowser`, of a store that outlives a process. */
-export async function killProcess(store, options) {
-  const place = await durable[store]();
+/**
+ * As `killBrowser`, of a store that outlives a process. `make()` makes its place, whose `where` a process connects to, and
+ * which is a `folder` of files otherwise; `server` is killed now and then, and the processes some time after it; `execPath`
+ * is that of their Node.
+ */
+export async function killProcess(store, { make = durable[store], server, execPath = process.execPath, ...options }) {
+  const place = await make();
   const running = new Set();
-  const kill = async () => {
+  const kill = async (random) => {
+    const isServer = server && random?.(2) === 0;
+    if (isServer) {
+      await server.kill();
+      await server.start();
+      // Those who were cut off go on.
+      await new Promise((resolve) => setTimeout(resolve, random(500)));
+    }
     await Promise.all([...running].map(ended));
     running.clear();
-    return "processes";
+    return isServer ? "server" : "processes";
   };
   return killRounds(store, { version: `Node ${process.version}`, ...options }, (origin) => {
-    const child = (options) => fork(CHILD, [JSON.stringify({ origin, folder: place.folder, ...options })]);
+    const { folder, where } = place;
+    const child = (options) => fork(CHILD, [JSON.stringify({ origin, folder, where, ...options })], { execPath });
     return {
       write: (options) => void running.add(child({ action: "write", ...options })),
       kill,

@@ -7,12 +7,11 @@ import { checkKey, checkScan, MAX_BATCH_OPS, ownBatch } from "../keys.js";
 import type { ScanOptions, Value } from "../keys.js";
 import { storageError, unconfirmed } from "./errors.js";
 import { BIG_BYTES, bytesOf, Objects } from "./objects.js";
+import { MAX_VALUE_BYTES } from "./parts.js";
 import type { DurableObjectContext, ObjectBucket } from "./platform.js";
 import { Tables } from "./tables.js";
 import type { Stored } from "./tables.js";
 
-/** An isolate has 128 MB for everything: a value, the copies on its way, and the engine. */
-const MAX_VALUE_BYTES = 16 * 1024 * 1024;
 /** A value is read again when it was replaced while its object was on its way. */
 const TRIES = 10;
 

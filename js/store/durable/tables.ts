@@ -6,19 +6,14 @@ import { conflict } from "../keys.js";
 import type { ScanOptions } from "../keys.js";
 import { storageError } from "./errors.js";
 import { decodeKey, encodeKey, pastKey, rangeOf } from "./key.js";
+import { PART_BYTES, SCHEMA, SCHEMA_END } from "./parts.js";
 import type { DurableObjectContext, DurableObjectStorage, SqlValue } from "./platform.js";
-
-/** Versions 100 to 199 can be read and written by every release that knows one of them. */
-const SCHEMA = 100;
-const SCHEMA_END = 200;
 
 /** Larger values lie in parts of their own, so that a query of `PAGE_ROWS` rows brings 4 MiB at most: SQLite's memory
  *  is the isolate's. */
 const INLINE_BYTES = 64 * 1024;
 const PAGE_ROWS = 64;
 const PAGE_KEYS = 1024;
-/** A value of SQLite may have 2 MB here. */
-const PART_BYTES = 1024 * 1024;
 
 const TABLES = [
   `CREATE TABLE IF NOT EXISTS context_compactor_meta (name TEXT PRIMARY KEY, value) WITHOUT ROWID`,
