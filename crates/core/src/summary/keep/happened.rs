@@ -20,6 +20,8 @@ const SHORT: usize = 700;
 const OUTCOME: usize = 320;
 /// Lines that a change removed, where it wrote others.
 const REMOVED: usize = 2;
+/// A change of more lines than these is told with what it wrote first.
+const LONG: usize = 6;
 /// A text of fewer bytes that ends with a colon announces what comes.
 const ANNOUNCES: usize = 160;
 
@@ -214,13 +216,18 @@ fn changed(arguments: &Value, actions: &[Action]) -> Option<String> {
     for (old, new) in edits {
         let (before, after): (HashSet<&str>, HashSet<&str>) = (old.lines().collect(), new.lines().collect());
         let gone: Vec<&str> = old.lines().filter(tells).filter(|line| !after.contains(line)).collect();
-        // What stands there now says more than what does not any more.
+        let come: Vec<&str> = new.lines().filter(tells).filter(|line| !before.contains(line)).collect();
+        // What stands there now says more than what does not any more, and a long change is told by its beginning.
         let most = if new.is_empty() { gone.len() } else { REMOVED };
-        lines.extend(gone.iter().take(most).map(|line| format!("- {line}")));
-        lines.extend(gone.len().checked_sub(most + 1).map(|more| format!("- …and {} more lines", more + 1)));
-        let come = new.lines().filter(tells).filter(|line| !before.contains(line));
+        let mut went: Vec<String> = gone.iter().take(most).map(|line| format!("- {line}")).collect();
+        went.extend(gone.len().checked_sub(most + 1).map(|more| format!("- …and {} more lines", more + 1)));
         // What is written anew is shown as it is.
-        lines.extend(come.map(|line| if old.is_empty() { line.to_string() } else { format!("+ {line}") }));
+        let came =
+            come.iter().map(|line| if old.is_empty() { line.to_string() } else { format!("+ {line}") });
+        match gone.len() + come.len() > LONG {
+            true => lines.extend(came.chain(went)),
+            false => lines.extend(went.into_iter().chain(came)),
+        }
     }
     let patch = ["input", "patch", "diff"].iter().find_map(|key| arguments.get(key)?.as_str());
     lines.extend(patch.into_iter().flat_map(str::lines).filter(tells).map(str::to_string));
