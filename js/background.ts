@@ -1,6 +1,6 @@
 /** A summary that is made while the agent goes on. */
 
-import { quietly } from "./driver.js";
+import { quietly } from "./quietly.js";
 import { CompactionError } from "./errors.js";
 import { toResult, type EngineResult } from "./options.js";
 import type { Turns } from "./turns.js";

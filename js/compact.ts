@@ -1,9 +1,10 @@
 /** Compacting once, and planning it: no session, no store. */
 
 import { decode, pack } from "./codec.js";
-import { checkAborted, drive, driveSync, quietly, run } from "./driver.js";
+import { checkAborted, drive, driveSync, run } from "./driver.js";
 import { factsFor } from "./models.js";
 import { engineOptions, hostOf, toResult, withFacts, type EngineResult, type Item } from "./options.js";
+import { quietly } from "./quietly.js";
 import { ASSUMED, warnOnce, type Warning } from "./warnings.js";
 import type { CompactionResult, CompactOptions, Message, NewMessageAmong, Plan } from "./types.js";
 

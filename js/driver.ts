@@ -6,6 +6,7 @@ import { call, isPoisoned, poison } from "./engine.js";
 import { CompactionError, type ErrorCode } from "./errors.js";
 import { isContextOverflow } from "./overflow.js";
 import { send, unsent, type HttpRequest } from "./requests.js";
+import { quietly } from "./quietly.js";
 import { countOf, idOf, notAText, textOf, usageOf, WrongReply, yesOrNo } from "./replies.js";
 import { StoreCalls } from "./store-calls.js";
 import type { Batch, Damaged, Key, LogLevel, Message, Progress, SessionEvents, Store, Summarize, SummaryRequest } from "./types.js";
@@ -217,18 +218,6 @@ function tell(effect: Effect, host: Host): boolean {
       return true;
     default:
       return false;
-  }
-}
-
-/** Tells a listener; what it throws does not end what it only watches. */
-export function quietly(listener: () => void): void {
-  try {
-    listener();
-  } catch (error) {
-    // Reported as an uncaught error would be, without ending what the listener only watches.
-    queueMicrotask(() => {
-      throw error;
-    });
   }
 }
 

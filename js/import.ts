@@ -1,9 +1,10 @@
 /** Sessions from transcripts: bytes in; the engine says what they are. */
 
 import { checkFunction, invalidOption } from "./checks.js";
-import { checkAborted, drive, quietly, run, type Host } from "./driver.js";
+import { checkAborted, drive, run, type Host } from "./driver.js";
 import { call, isPoisoned } from "./engine.js";
 import { CompactionError } from "./errors.js";
+import { quietly } from "./quietly.js";
 import { startSession, type Opened } from "./session.js";
 import type { ImportOptions, ImportReport, Message, Session } from "./types.js";
 import type { Importer } from "./wasm/core.js";

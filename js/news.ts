@@ -1,6 +1,6 @@
 /** What other handles on a session write: heard of, and taken over. */
 
-import { quietly } from "./driver.js";
+import { quietly } from "./quietly.js";
 import type { CompactionError } from "./errors.js";
 import type { Turns } from "./turns.js";
 import type { Warning } from "./warnings.js";

@@ -1,6 +1,6 @@
 /** Warnings: for listeners and the logger; if there is neither, for the console. */
 
-import { quietly } from "./driver.js";
+import { quietly } from "./quietly.js";
 import type { Listeners } from "./listeners.js";
 import type { SessionEvents, SessionOptions } from "./types.js";
 

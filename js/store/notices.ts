@@ -1,6 +1,6 @@
 /** Notices of a store, beside its answers. */
 
-import { quietly } from "../driver.js";
+import { quietly } from "../quietly.js";
 import type { StoreNotice } from "../types.js";
 
 /** Notices and their listeners; those found before the first listener are delivered to it. */

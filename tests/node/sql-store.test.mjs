@@ -9,7 +9,7 @@ import pg from "pg";
 import { CompactionError, openSession } from "context-compactor";
 import { d1Driver, libsqlDriver, neonDriver, pgDriver, postgresDriver, sqliteDriver, sqlStore } from "context-compactor/sql";
 import { conformance, durability } from "../support/database-suite.mjs";
-import { lists, placesOn } from "../support/databases.mjs";
+import { placesOn } from "../support/databases.mjs";
 import { serveNeon } from "../support/neon.mjs";
 import { missing, startPostgres } from "../support/servers.mjs";
 
@@ -270,6 +270,4 @@ describe("E6 a driver", () => {
     }
     assert.throws(() => sqlStore(driver, { name: "x" }), { code: "invalid_option", field: "name" });
   });
-
-  test("E6 lists are what transactions are", () => assert.deepEqual(Object.keys(lists({ dialect: "postgres" })), ["dialect", "batch"]));
 });

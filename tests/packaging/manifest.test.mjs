@@ -96,6 +96,27 @@ test("D23, H13: only a lazy import names what keeps two copies", () => {
   assert.doesNotMatch(read("pkg/dist/store/mirror/own.js"), /["']\.\//);
 });
 
+test("E5, H13: only a lazy import names what keeps the sessions of a pool", () => {
+  const dist = new URL("pkg/dist/", root);
+  const scripts = readdirSync(dist, { recursive: true }).filter((file) => file.endsWith(".js"));
+  assert.deepEqual(scripts.filter((file) => read(`pkg/dist/${file}`).includes('pool/pool.js"')), ["pool.js"]);
+  assert.match(read("pkg/dist/pool.js"), /import\("\.\/pool\/pool\.js"\)/);
+});
+
+test("E6, E7: the entries of databases bring neither the engine nor a client", () => {
+  for (const entry of ["sql", "redis"]) {
+    const seen = new Set();
+    const visit = (file) => {
+      if (seen.has(file)) return;
+      seen.add(file);
+      for (const [, from] of read(`pkg/dist/${file}`).matchAll(/^(?:import|export) .*from "([^"]+)"/gm)) visit(join(dirname(file), from));
+    };
+    visit(`entry/${entry}.js`);
+    assert.ok(seen.size > 5);
+    assert.deepEqual([...seen].filter((file) => /^(engine|module|wasm)/.test(file)), []);
+  }
+});
+
 test("nothing but the entry for Node names Node's modules", () => {
   const dist = new URL("pkg/dist/", root);
   const scripts = readdirSync(dist, { recursive: true }).filter((file) => file.endsWith(".js"));
