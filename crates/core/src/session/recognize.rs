@@ -89,10 +89,8 @@ impl Handed<'_> {
         if self.replaces(&base) {
             return done(SyncDecision::Replace { from: base.from }, base, None);
         }
-        // What begins with the same objects is no window.
-        let is_other =
-            base.from == self.len() || self.log.get(base.at).is_some_and(|logged| logged.known.is_some());
-        if self.same > 0 && is_other {
+        // What begins with the same objects is no window, and here there is nothing else that it could be.
+        if self.same > 0 && base.from == self.len() {
             return done(SyncDecision::Branch { from: base.from, at: base.at }, base, None);
         }
         // Where it is not known that the beginning is another, more of it may be the same.
