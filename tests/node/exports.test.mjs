@@ -35,6 +35,7 @@ const ENTRIES = {
   "./summarizers": ["aiSdk", "anthropic", "chrome", "openaiCompatible", "workersAi"],
   "./ai-sdk": ["compose", "contextCompactor"],
   "./fetch": ["compactingFetch"],
+  "./langchain": ["compactionMiddleware"],
   "./node": ["fileStore"],
   "./cloudflare": ["durableObjectStore"],
 };

@@ -3,10 +3,12 @@
 import Anthropic from "@anthropic-ai/sdk";
 import * as ai6 from "ai6";
 import * as ai7 from "ai7";
+import { createAgent } from "langchain";
 import OpenAI from "openai";
 import { openSession, type AdapterOptions, type Session } from "context-compactor";
 import { compose, contextCompactor, type CompactionData } from "context-compactor/ai-sdk";
 import { compactingFetch } from "context-compactor/fetch";
+import { compactionMiddleware } from "context-compactor/langchain";
 import { aiSdk, anthropic, chrome, openaiCompatible, workersAi } from "context-compactor/summarizers";
 
 declare const model6: ai6.LanguageModel & object;
@@ -31,6 +33,8 @@ export type Ui = ai7.UIMessage<unknown, { compaction: CompactionData }>;
 export const stream = ai7.createUIMessageStream<Ui>({
   execute: ({ writer }) => writer.merge(ai7.streamText({ model: model7, prompt: "hi", prepareStep: cc.with({ writer, thread: "a" }).prepareStep }).toUIMessageStream<Ui>()),
 });
+
+export const langchain = createAgent({ model: "openai:gpt-5", middleware: [compactionMiddleware({ ...options, thread: ({ runtime }) => runtime.context.chat })] });
 
 const fetch = compactingFetch({ thread: (body, headers) => headers.get("x-chat") ?? String(body["user"]) });
 export const openai = new OpenAI({ fetch });
