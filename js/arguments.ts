@@ -41,15 +41,3 @@ export function encodeCall(call: unknown): string {
     throw new CompactionError("invalid_message", wrong, { field: "call", cause });
   }
 }
-
-/** The app's history and the session's part at message `index`; `rewind` is where the session's goes on. `ours` says that
- *  a message of this library is among those given. */
-export function parted(index: number, given: number, rewind = index, ours = false): CompactionError {
-  if (ours) {
-    const message = `message ${index} is of the context that prepare gave: sync takes the whole history, from its first message on; nothing was appended`;
-    return new CompactionError("diverged", message, { index });
-  }
-  const what = index < given ? "differs from what the session has there" : "is missing: the history ends before the session's";
-  const way = `to go on with the history as it is now, call session.snapshots.rewind(${rewind}) and sync again`;
-  return new CompactionError("diverged", `message ${index} ${what}; nothing was appended: ${way}`, { index });
-}

@@ -99,6 +99,7 @@ export interface EngineError {
   field?: string;
   cause?: number;
   because?: EngineError;
+  reason?: string;
   /** Where the code alone does not say so. */
   retryable?: true;
 }
@@ -109,7 +110,7 @@ export function toError(error: EngineError, thrown?: Map<number, unknown>): Comp
   const place = error.because ? [] : [error.index === undefined ? "" : `message ${error.index}`, error.field ?? ""].filter(Boolean);
   const message = place.length > 0 ? `${place.join(", ")}: ${error.message}` : error.message;
   const cause = error.because ? toError(error.because, thrown) : error.cause === undefined ? undefined : thrown?.get(error.cause);
-  const details = { index: error.index, field: error.field, retryable: error.retryable };
+  const details = { index: error.index, field: error.field, reason: error.reason, retryable: error.retryable };
   return new CompactionError(error.code, message, cause === undefined ? details : { ...details, cause });
 }
 

@@ -53,7 +53,8 @@ export class CompactionError extends Error {
   readonly index?: number;
   /** Path of the field at fault, such as `tool_calls[1].id`. */
   readonly field?: string;
-  /** Of `stage_unavailable`: `no_webassembly` if the runtime lacks it, `csp` if the page's policy forbids it. */
+  /** Of `stage_unavailable`: `no_webassembly` if the runtime lacks it, `csp` if the page's policy forbids it. Of `diverged`:
+   *  what differs, such as `part 0 text differs`. */
   readonly reason?: string;
   /** The same call may succeed later: `timeout`, `conflict`, `store_unavailable`, `stage_unavailable` without a lasting
    *  reason, and `summary_failed` after 429, 5xx or a lost connection. After `indeterminate`, read first what was written. */

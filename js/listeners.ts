@@ -11,6 +11,7 @@ const EVENTS: Readonly<Record<keyof SessionEvents, true>> = {
   warning: true,
   pin: true,
   change: true,
+  branch: true,
   "data-loss": true,
 };
 

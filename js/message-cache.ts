@@ -67,7 +67,7 @@ export class MessageCache<M extends Message> {
   readonly #bySeq = new Map<number, Kept<M>>();
   /** Where the newest of them are. */
   #newest: Place[] = [];
-  /** The same by index, to recognise a history that is handed over again. */
+  /** The same by index, to recognize a history that is handed over again. */
   #known: (Kept<M> | undefined)[] = [];
   /** Those that are kept for the context. */
   #standing = new Set<Kept<M>>();
@@ -117,12 +117,6 @@ export class MessageCache<M extends Message> {
     return message && isSame(message, logged.body) ? message : undefined;
   }
 
-  /** True when messages of ours are among these: they are of a context, and no history. */
-  hasOurs(messages: readonly unknown[]): boolean {
-    const ours = new Set<unknown>(this.#ours.values());
-    return messages.some((message) => ours.has(message));
-  }
-
   #keep(message: M): Kept<M> {
     const kept = new Kept(message);
     this.#standing.add(kept);
@@ -130,29 +124,29 @@ export class MessageCache<M extends Message> {
     return kept;
   }
 
-  /** How many messages of the history now are known for the same, when `messages` begins with the same objects; else 0.
-   *  The engine compares from the first on that the app changed. */
-  recognised(messages: readonly M[]): number {
+  /** How many of these messages are, one after the other, the first of the history now: the same objects, and unchanged. */
+  same(messages: readonly M[]): number {
     const branch = this.#branch();
-    const isKnown = (index: number, at: number) => messages[at] && this.#known[index]?.message === messages[at];
-    if (branch.length > messages.length || !branch.every(isKnown)) return 0;
     // What left the context is not sent any more, whatever became of the object.
     const bodies = new Map(run(() => this.#handle.bodies()) as [number, string][]);
     const first = branch.findIndex((index, at) => {
       const [message, body] = [messages[at], bodies.get(index)];
-      return message !== undefined && body !== undefined && !isSame(message, body);
+      return !message || this.#known[index]?.message !== message || (body !== undefined && !isSame(message, body));
     });
     return first < 0 ? branch.length : first;
   }
 
-  /** Keeps what was read from the store as the app's own objects from now on. */
-  adopt(messages: readonly M[]): void {
-    this.#branch().forEach((index, at) => {
-      const message = messages[at];
-      if (this.#known[index]?.message === message) return;
-      this.#known[index] = message && this.#keep(message);
-      this.#sentNth = 0;
-    });
+  /** Hands out the objects that the app gave, from now on, for messages that it had given before: runs of the first that
+   *  was given, its index, and how many. */
+  adopt(messages: readonly M[], runs: readonly (readonly [given: number, index: number, count: number])[]): void {
+    for (const [given, index, count] of runs) {
+      for (let nth = 0; nth < count; nth++) {
+        const message = messages[given + nth];
+        if (!message || this.#known[index + nth]?.message === message) continue;
+        this.#known[index + nth] = this.#keep(message);
+        this.#sentNth = 0;
+      }
+    }
   }
 
   /** For a session that was begun from `parent`: what the process holds is handed out as the same objects. */

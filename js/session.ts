@@ -1,7 +1,7 @@
 /** Sessions: what an agent's loop calls. The rest is in `nouns/`. */
 
 import { Appends } from "./appends.js";
-import { checkId, checkSystemPrompt, parted, systemPromptOf } from "./arguments.js";
+import { checkId, checkSystemPrompt, systemPromptOf } from "./arguments.js";
 import { checkOptions, invalidOption } from "./checks.js";
 import { checkHistory, pack } from "./codec.js";
 import { drive, driveSync, run, type Host, type Notice } from "./driver.js";
@@ -41,6 +41,7 @@ import type {
   SessionRecall,
   SessionSnapshots,
   StepOptions,
+  SyncResult,
   Watermark,
 } from "./types.js";
 import type { Operation, Session as Handle } from "./wasm/core.js";
@@ -62,10 +63,8 @@ interface Placed {
   format: Format;
 }
 
-interface Synced extends Placed {
-  appended: number;
-  diverged?: number;
-  rewind?: number;
+interface Synced extends Placed, SyncResult {
+  same: [given: number, index: number, count: number][];
   again?: true;
 }
 
@@ -109,6 +108,12 @@ export async function startSession<M extends Message>(
 /** The engine learns whether there is one, the platform's default included. */
 function withWatermark(values: Record<string, unknown>, isMarked: boolean): object {
   return isMarked ? { ...values, advanced: { ...Object(values["advanced"]), watermark: true } } : values;
+}
+
+/** The results of two calls that hand over one history. */
+function goOn(before: Synced, after: Synced): Synced {
+  const appended = before.appended + after.appended;
+  return { ...before, ...after, appended, recognized: after.recognized - before.appended };
 }
 
 class LiveSession<M extends Message> implements Session<M> {
@@ -249,21 +254,15 @@ class LiveSession<M extends Message> implements Session<M> {
     return this.#appends.add(messages);
   }
 
-  sync(messages: readonly M[]): Promise<{ appended: number }> {
+  sync(messages: readonly M[]): Promise<SyncResult> {
     return this.#turns.queued(async () => {
       checkHistory(messages);
-      const known = this.#cache.recognised(messages);
-      let synced = await this.#synced(messages, known);
-      if (synced.again) {
-        const before = synced.appended;
-        synced = await this.#synced(messages, 0);
-        synced.appended += before;
-      }
-      const { appended, diverged, rewind, ...placed } = synced;
-      if (diverged !== undefined) throw parted(diverged, messages.length, rewind, this.#cache.hasOurs(messages));
-      this.#place(messages.slice(messages.length - placed.places.length), placed);
-      this.#cache.adopt(messages);
-      return { appended };
+      let synced = await this.#synced(messages, this.#cache.same(messages));
+      if (synced.again) synced = goOn(synced, await this.#synced(messages, 0));
+      const { places, format, same, again: _, ...result } = synced;
+      this.#place(messages.slice(messages.length - places.length), { places, format });
+      this.#cache.adopt(messages, same);
+      return result;
     });
   }
 

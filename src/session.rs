@@ -41,7 +41,7 @@ impl Session {
         Ok(Operation::new(self.core.append(bodies(bytes, ends)?), to_js))
     }
 
-    /// `{ appended, diverged?, places, format?, again? }`.
+    /// `{ appended, recognized, replaced?, branchedAt?, alignedAt?, places, same, format, again? }`.
     pub fn sync(&self, known: usize, bytes: &[u8], ends: &[u32]) -> Thrown<Operation> {
         Ok(Operation::new(self.core.sync(known, bodies(bytes, ends)?), to_js))
     }

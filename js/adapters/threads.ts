@@ -121,6 +121,8 @@ export class Threads {
     { id, format, ask, ...request }: AdapterRequest & { id?: string | undefined; format?: Format; ask?: Summarize },
     send: (fitted: Fitted | undefined) => Promise<R>,
   ): Promise<R> {
+    // A system prompt alone.
+    if (request.messages.length === 0) return send(undefined);
     let thread: OpenThread | undefined;
     const fit = async (force: boolean): Promise<Fitted> => {
       if (!thread) {

@@ -69,6 +69,10 @@ export interface SessionEvents {
    *  written. `messages`: how many messages the session has. `generation`: how often its context has changed. Emitted at once
    *  between tabs with IndexedDB; with other stores at the next `prepare`, `compact` or `append`. */
   change: { messages: number; generation: number };
+  /** `sync` was given a history that differs from the session's, which continues as a branch. `index`: the first message of
+   *  the log that the branch leaves out, as `context.explain()` counts. `given`: index of the first given message that was
+   *  appended. `reason`: what differs, as in `part 0 text differs`; it contains no text of the conversation. */
+  branch: { index: number; given: number; reason: string };
   /** Stored data of the session was lost or repaired. Losses found before the first listener are delivered to it. A final
    *  loss is reported at every opening until something is appended. */
   "data-loss": DataLoss;
@@ -156,6 +160,20 @@ export interface SearchHit {
   snippet: string;
 }
 
+/** Result of `session.sync`. */
+export interface SyncResult {
+  /** Number of given messages that were appended. */
+  appended: number;
+  /** Number of given messages that the session had; all but the appended ones. */
+  recognized: number;
+  /** 1 when an appended message is a new version of the session's last one. */
+  replaced?: number;
+  /** The history differed: index of the first message of the log that the branch leaves out, as `context.explain()` counts. */
+  branchedAt?: number;
+  /** The history began later than the session's: index of the message of the log with which it begins. */
+  alignedAt?: number;
+}
+
 /** Options of `session.step`. */
 export interface StepOptions {
   /** Definitions of the tools of the request, as the provider is sent them: they are counted. */
@@ -181,11 +199,17 @@ export interface Session<M = Message> extends AsyncDisposable {
    *  refused message (`invalid_message`, `unsupported_value`, `too_large`) rejects its own call, an error of the store all
    *  of them. */
   append(...messages: M[]): Promise<void>;
-  /** Hands over the whole history instead of the new messages: known messages are recognized, whatever the order of their
-   *  fields, and the rest is appended. If an earlier message differs, rejects with `diverged`, whose message names the
-   *  index and the call that continues from there; nothing is appended. Do not pass what `prepare` returned: it is not the
-   *  whole history. */
-  sync(messages: readonly M[]): Promise<{ appended: number }>;
+  /** Hands over the whole history, as SDKs and apps with their own `messages` hold it: what the session has is recognized,
+   *  the rest is appended and durable when it resolves. The call for loops that do not append message by message.
+   *
+   *  A message is recognized as the same object or by what it says: the order of fields, ids, `metadata`, marks of caches, a
+   *  text that became a block, and arguments in another spelling are no differences. The newest object is handed out.
+   *  Messages that `prepare` returned are recognized, too, and so is a window of the newest messages. A last message that
+   *  grew and has the same id replaces itself, and a leading system message may change.
+   *
+   *  A history that differs continues as a branch, or rejects with `diverged` (option `onDiverged`). Rejects with `diverged`
+   *  if it has no message in common with the session, and with `invalid_message` if it is empty and the session is not. */
+  sync(messages: readonly M[]): Promise<SyncResult>;
   /** Returns the messages to send now, compacted first if the preset's threshold is reached. `tools`: the tool definitions
    *  of the request, which are counted. `force`: compact below the threshold too, after the provider refused the prompt as
    *  too long. Rejects with `context_overflow` when the context cannot be made to fit (`cause`: the error of a failed

@@ -332,6 +332,15 @@ for (const [major, { sdk, createOpenAI, createAnthropic, system, context: contex
       assert.deepEqual(fitting, messages);
     });
 
+    test("E3, E12: the messages alone are compacted where the SDK looks the model up, whether it carries them on or not", async (context) => {
+      const server = await provider(context);
+      const cc = compactor(context, { thread: "one" });
+      const named = (step) => cc.prepareStep({ ...step, model: "gateway/model" });
+      assert.equal(await WAYS.generateText({ model: modelAt(server), prompt: TASK, prepareStep: named }), DONE);
+      holds(server.figures("a"));
+      assert.deepEqual((await logOf(await cc.session("one"))).map(({ role }) => role), rolesAfter(60));
+    });
+
     test("E20: nothing is buffered: the first piece is there while the model still speaks", async (context) => {
       const server = await provider(context, { files: 0, pauseMs: 30 });
       const { prepareStep } = compactor(context);

@@ -175,7 +175,7 @@ test("bad input: an empty history is nothing to do", async () => {
   const session = await openSession({ store: "memory" });
   await session.append();
   assert.deepEqual((await session.prepare()).messages, []);
-  assert.deepEqual(await session.sync([]), { appended: 0 });
+  assert.deepEqual(await session.sync([]), { appended: 0, recognized: 0 });
 });
 
 test("bad input: arguments that are not JSON are kept, and never sent (S1.15)", async () => {

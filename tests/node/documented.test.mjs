@@ -34,7 +34,7 @@ test("H16: each says what the session says", async () => {
   const session = await open({ preset: "checkpoint", contextWindow: 32_000 });
   const documented = withDocumentedNames(session);
   assert.equal(documented.id, session.id);
-  assert.deepEqual(await documented.sync(chat(20)), { appended: 40 });
+  assert.deepEqual(await documented.sync(chat(20)), { appended: 40, recognized: 0 });
   await documented.append(...chat(1, 20));
   const { success, messages } = await documented.compact({ instructions: "Name files." });
   assert.equal(success, true);

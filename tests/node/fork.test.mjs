@@ -144,15 +144,15 @@ test("S3.10: what a fork refuses", async () => {
 
 test("rewind: a message is edited, and sync goes on from there", async () => {
   const store = memoryStore();
-  const session = await openSession(options(store, "s"));
+  const session = await openSession({ ...options(store, "s"), onDiverged: "throw" });
   const history = [user("one"), assistant("1"), user("two"), assistant("2")];
   await session.sync(history);
   await session.snapshots.rewind(2);
   assert.deepEqual((await session.prepare()).messages, history.slice(0, 2));
   const edited = [...history.slice(0, 2), user("two, edited")];
-  assert.deepEqual(await session.sync(edited), { appended: 1 });
+  assert.deepEqual(await session.sync(edited), { appended: 1, recognized: 2 });
   edited.push(assistant("2b"));
-  assert.deepEqual(await session.sync(edited), { appended: 1 });
+  assert.deepEqual(await session.sync(edited), { appended: 1, recognized: 3 });
   const { messages } = await session.prepare();
   messages.forEach((message, at) => assert.equal(message, edited[at], "the app's own objects"));
   await assert.rejects(session.sync(history), fails("diverged", { index: 2 }));
@@ -162,7 +162,7 @@ test("rewind: a message is edited, and sync goes on from there", async () => {
   // In another process, from copies.
   const again = await openSession(options(store, "s"));
   const copy = structuredClone(edited);
-  assert.deepEqual(await again.sync(copy), { appended: 0 });
+  assert.deepEqual(await again.sync(copy), { appended: 0, recognized: 4 });
   (await again.prepare()).messages.forEach((message, at) => assert.equal(message, copy[at]));
   await again.snapshots.rewind(3);
   assert.deepEqual((await again.prepare()).messages, history.slice(0, 3), "back on the branch that was left");

@@ -67,6 +67,7 @@ const SESSION = {
   background: [true, /openSession/],
   recall: [true, /openSession/],
   limits: [{ storeTimeoutMs: 5_000 }, /openSession/],
+  onDiverged: ["throw", /openSession/],
 };
 const OPENING = { parent: ["other", /openSession/], acceptDataLoss: [true, /openSession/], mustExist: [true, /openSession/] };
 

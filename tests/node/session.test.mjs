@@ -187,7 +187,7 @@ test("an append that fails is not part of the session", async () => {
   await assert.rejects(session.append(...chat(1, 1)), fails("quota_exceeded"));
   store.before = undefined;
   assert.equal(session.context.usage().messageCount, 2);
-  assert.deepEqual(await session.sync([...(await session.prepare()).messages, ...chat(1, 1)]), { appended: 2 });
+  assert.deepEqual(await session.sync([...(await session.prepare()).messages, ...chat(1, 1)]), { appended: 2, recognized: 2 });
 });
 
 // ---- /context and /compact (S1.13) ----------------------------------------------------------------------------------
@@ -279,9 +279,9 @@ test("plan says what prepare then does, and changes nothing", async () => {
 test("sync recognises messages by identity and appends the rest", async () => {
   const session = await openSession({ store: "memory" });
   const history = frozen(chat(3));
-  assert.deepEqual(await session.sync(history.slice(0, 4)), { appended: 4 });
-  assert.deepEqual(await session.sync(history), { appended: 2 });
-  assert.deepEqual(await session.sync(history), { appended: 0 });
+  assert.deepEqual(await session.sync(history.slice(0, 4)), { appended: 4, recognized: 0 });
+  assert.deepEqual(await session.sync(history), { appended: 2, recognized: 4 });
+  assert.deepEqual(await session.sync(history), { appended: 0, recognized: 6 });
   const { messages } = await session.prepare();
   messages.forEach((message, index) => assert.equal(message, history[index]));
 });
@@ -291,13 +291,13 @@ test("sync recognises a history after a round trip through JSON", async () => {
   const history = [...exchange(1), { role: "user", content: "Go on.", name: undefined }];
   await session.append(...history);
   const copy = JSON.parse(JSON.stringify(history));
-  assert.deepEqual(await session.sync([...copy, ...chat(1)]), { appended: 2 });
+  assert.deepEqual(await session.sync([...copy, ...chat(1)]), { appended: 2, recognized: 5 });
   const { messages } = await session.prepare();
   assert.equal(messages.length, 7);
 });
 
 test("sync reports where the past was changed, and appends nothing", async () => {
-  const session = await openSession({ store: "memory" });
+  const session = await openSession({ store: "memory", onDiverged: "throw" });
   const history = chat(3);
   await session.sync(history);
   const changed = history.with?.(2, { role: "user", content: "Something else" }) ?? [
@@ -308,15 +308,15 @@ test("sync reports where the past was changed, and appends nothing", async () =>
   await assert.rejects(session.sync([...changed, ...chat(1)]), fails("diverged", { index: 2 }));
   await assert.rejects(session.sync(history.slice(0, 3)), fails("diverged", { index: 3 }));
   assert.equal(session.context.usage().messageCount, 6);
-  assert.deepEqual(await session.sync([...history, ...chat(1)]), { appended: 2 });
+  assert.deepEqual(await session.sync([...history, ...chat(1)]), { appended: 2, recognized: 6 });
 });
 
 test("sync after a compaction compares with the whole log", async () => {
-  const session = await openSession({ store: "memory", summarize: summariser() });
+  const session = await openSession({ store: "memory", summarize: summariser(), onDiverged: "throw" });
   const history = chat(10);
   await session.sync(history);
   await session.compact();
-  assert.deepEqual(await session.sync(JSON.parse(JSON.stringify(history))), { appended: 0 });
+  assert.deepEqual(await session.sync(JSON.parse(JSON.stringify(history))), { appended: 0, recognized: 20 });
   const changed = structuredClone(history);
   changed[1].content = "Something else";
   await assert.rejects(session.sync(changed), fails("diverged", { index: 1 }));
@@ -330,7 +330,7 @@ test("sync on a session opened again: its messages are the app's own objects fro
   await first.close();
   const second = await openSession({ store, id: "again" });
   const more = frozen([...history, ...chat(1, 3)]);
-  assert.deepEqual(await second.sync(more), { appended: 2 });
+  assert.deepEqual(await second.sync(more), { appended: 2, recognized: 6 });
   const { messages } = await second.prepare();
   messages.forEach((message, index) => assert.equal(message, more[index]));
 });
@@ -346,8 +346,8 @@ test("lesson: lost concurrent writes; two handles on one session see each other'
   const { messages } = await one.prepare();
   assert.deepEqual(messages, [a, b, c]);
   assert.ok(messages[0] === a && messages[2] === c);
-  assert.deepEqual(await one.sync([a, b, c]), { appended: 0 });
-  assert.deepEqual(await other.sync([a, b, c, ...chat(1)]), { appended: 2 });
+  assert.deepEqual(await one.sync([a, b, c]), { appended: 0, recognized: 3 });
+  assert.deepEqual(await other.sync([a, b, c, ...chat(1)]), { appended: 2, recognized: 3 });
 });
 
 // ---- reload ---------------------------------------------------------------------------------------------------------

@@ -13,7 +13,7 @@ const say = (content) => ({ role: "user", content });
 /** Opens the session twice; the second one has read nothing of what the first one appends. */
 async function twice() {
   const store = memoryStore();
-  const open = () => openSession({ id: "shared", store });
+  const open = () => openSession({ id: "shared", store, onDiverged: "throw" });
   const sessions = [await open(), await open()];
   await sessions[0].append(say("from the first"));
   return sessions;
@@ -25,7 +25,7 @@ test("sync knows a message by its place in the log, not by its place among the t
   await second.append(mine);
   // The log is: from the first, hello. The same text once more is another message, not the one of the log.
   await assert.rejects(second.sync([mine, say("hello")]), fails("diverged", { index: 0 }));
-  assert.deepEqual(await second.sync([say("from the first"), mine, say("hello")]), { appended: 1 });
+  assert.deepEqual(await second.sync([say("from the first"), mine, say("hello")]), { appended: 1, recognized: 2 });
   const { messages } = await second.prepare();
   assert.deepEqual(messages.map(({ content }) => content), ["from the first", "hello", "hello"]);
   assert.equal(messages[1], mine);

@@ -118,15 +118,15 @@ test("S5.2: a restore waits for a compaction, and a snapshot is taken beside it"
 
 test("S5.2: sync goes on with the history that was gone back to", async () => {
   const store = memoryStore();
-  const session = await open(store);
+  const session = await open(store, { onDiverged: "throw" });
   const history = chat(3);
   await session.sync(history);
   const id = await session.snapshots.take();
   await session.sync([...history, ...chat(1, 3)]);
   await session.snapshots.restore(id);
   const other = [...history, { role: "user", content: "another way" }, { role: "assistant", content: "yes" }];
-  assert.deepEqual(await session.sync(other), { appended: 2 });
-  assert.deepEqual(await session.sync(other), { appended: 0 });
+  assert.deepEqual(await session.sync(other), { appended: 2, recognized: 6 });
+  assert.deepEqual(await session.sync(other), { appended: 0, recognized: 8 });
   const messages = await sent(session);
   assert.deepEqual(messages, other);
   assert.equal(messages.every((message, at) => message === other[at]), true, "the app's own objects");
@@ -134,7 +134,7 @@ test("S5.2: sync goes on with the history that was gone back to", async () => {
   const changed = [...other.slice(0, 7), { role: "assistant", content: "no" }];
   await assert.rejects(session.sync(changed), fails("diverged", { index: 7 }));
   const again = await open(store);
-  assert.deepEqual(await again.sync(structuredClone(other)), { appended: 0 });
+  assert.deepEqual(await again.sync(structuredClone(other)), { appended: 0, recognized: 8 });
   assert.deepEqual(await sent(again), other);
 });
 
@@ -218,7 +218,7 @@ test("S5.1: messages are removed as whole exchanges, and never from the transcri
   assert.deepEqual(await sent(session), history.filter((_, at) => at !== 3 && at !== 4));
   assert.deepEqual(await removeMessages([3]), []);
   assert.equal((await session.context.explain())[4].reason, "it was removed from the context; the log keeps it");
-  assert.deepEqual(await session.sync(history), { appended: 0 }, "it is still the same conversation");
+  assert.deepEqual(await session.sync(history), { appended: 0, recognized: history.length }, "it is still the same conversation");
   assert.deepEqual(await removeMessages([9, 77]), [], "F33: what there is not is passed over");
   for (const ids of [undefined, "3", [-1], [0.5], ["a"]]) await assert.rejects(removeMessages(ids), fails("invalid_option"));
   const again = await open(store);

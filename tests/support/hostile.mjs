@@ -178,8 +178,8 @@ async function roundTrip({ openSession, importSession }, open, name, messages, {
   session = await openSession({ id: name, store, ...EAGER });
   same(await all(session.archive.history()), messages, "the history");
   if ((await checkReferences(session, messages, "after closing")) !== count) throw new Error("references are gone");
-  const { appended, diverged } = await session.sync(messages);
-  if (appended !== 0 || diverged !== undefined) throw new Error(`sync appended ${appended}, diverged at ${diverged}`);
+  const { appended, branchedAt } = await session.sync(messages);
+  if (appended !== 0 || branchedAt !== undefined) throw new Error(`sync appended ${appended}, branched at ${branchedAt}`);
 
   const copyStore = await open(`${name}, a copy`);
   const copy = await importSession(session.archive.jsonl(), { id: "copy", store: copyStore, ...EAGER });

@@ -39,6 +39,8 @@ export async function outcome(library, { messages = history(), store = memorySto
     seen.push(["compacted", await session.compact()]);
     for (let nth = 0; nth < 3; nth++) await session.snapshots.take();
     seen.push(["snapshots", await session.snapshots.list()], ["usage", session.context.usage()], ["id", session.id]);
+    // Not its history: the last message is missing.
+    seen.push(["synced", await session.sync(messages.slice(0, -1))]);
   } catch (error) {
     if (!library.CompactionError.isInstance(error)) throw error;
     seen.push(["error", error.code, error.field, error.message]);
@@ -235,6 +237,7 @@ export const EFFECTS = {
   id: ["chat"],
   store: [slow, { limits: { storeTimeoutMs: 5 } }],
   systemPrompt: ["Be kind."],
+  onDiverged: ["throw"],
   parent: ["none"],
   acceptDataLoss: [true, { id: "gone", advanced: { watermark: gone } }],
   mustExist: [true, { id: "none" }],

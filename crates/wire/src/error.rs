@@ -133,6 +133,9 @@ pub struct Error {
     /// The error that led to this one: of a context that does not fit, why there is no summary of it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub because: Option<Box<Error>>,
+    /// Of [`Code::Diverged`]: what differs.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
     /// The same call may succeed later. Says so where the code alone does not: of a summary that failed, after an
     /// answer that asks to come back or a connection that was lost.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
@@ -152,6 +155,7 @@ impl Error {
             field: None,
             cause: None,
             because: None,
+            reason: None,
             retryable: false,
         }
     }
@@ -165,6 +169,7 @@ impl Error {
             field: Some(field.into()),
             cause: None,
             because: None,
+            reason: None,
             retryable: false,
         }
     }
@@ -178,6 +183,7 @@ impl Error {
             field: Some(field.into()),
             cause: None,
             because: None,
+            reason: None,
             retryable: false,
         }
     }

@@ -15,6 +15,7 @@ mod edit;
 pub mod error;
 mod foreign;
 mod gemini;
+mod identity;
 pub mod message;
 mod openai_chat;
 mod openai_responses;
@@ -32,6 +33,7 @@ mod tools;
 pub use blank::{ERASED, blank};
 pub use detect::{detect, rate};
 pub use error::{Code, Error, Result};
+pub use identity::{Hints, Identity, identity};
 pub use past::Past;
 pub use prose::with_text;
 pub use react::compare as compare_trajectories;
@@ -185,6 +187,9 @@ pub trait Wire: Tools + Sync {
         None
     }
 
+    /// Fields that say nothing of what a message says.
+    fn hints(&self) -> &'static Hints;
+
     /// Reads one message. Unknown blocks become [`crate::message::Part::Opaque`]; what the format forbids outright
     /// is [`crate::Code::InvalidMessage`] with index and field. Roles, types and the order of messages are not judged
     /// here: that is [`Wire::validate`].
@@ -266,11 +271,6 @@ pub fn parse(index: usize, json: &str) -> Result<Value<'_>> {
     } else {
         Err(Error::message(index, "", "a message must be an object with a role"))
     }
-}
-
-/// True when a provider is sent the same for both: fields may stand in another order, and what JSON has not may be gone.
-pub fn is_same_sent(index: usize, one: &str, other: &str) -> Result<bool> {
-    Ok(one == other || tagged::is_alike(&parse(index, one)?, &parse(index, other)?))
 }
 
 /// A message from plain JSON, as the codec would write it; nearly always the very text. Halves of surrogate pairs that

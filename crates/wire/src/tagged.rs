@@ -142,26 +142,8 @@ pub(super) fn plain_json(value: &Value<'_>) -> String {
     super::json(&plain(value))
 }
 
-/// True for values of one plain JSON, in whatever order its fields stand.
-pub(super) fn is_alike(one: &Value<'_>, other: &Value<'_>) -> bool {
-    fn alike(one: &Value<'_>, other: &Value<'_>) -> bool {
-        match (one, other) {
-            (Value::Object(one), Value::Object(other)) => {
-                let is_in_other = |(key, field): (&str, &Value<'_>)| {
-                    other.get(key).is_some_and(|there| alike(field, there))
-                };
-                one.iter().count() == other.iter().count() && one.iter().all(is_in_other)
-            }
-            (Value::Array(one), Value::Array(other)) => {
-                one.len() == other.len() && one.iter().zip(other).all(|(one, other)| alike(one, other))
-            }
-            _ => one == other,
-        }
-    }
-    alike(&plain(one), &plain(other))
-}
-
-fn plain<'a>(value: &'a Value<'a>) -> Value<'a> {
+/// The plain JSON of a value: tags resolved as `JSON.stringify` does.
+pub(super) fn plain<'a>(value: &'a Value<'a>) -> Value<'a> {
     match (tag(value), value) {
         (Some(("object", payload)), _) => match payload.as_object() {
             Some(fields) => plain_fields(fields),

@@ -7,6 +7,7 @@ mod gaps;
 pub(crate) mod guard;
 mod jobs;
 pub(crate) mod keyed;
+pub(crate) mod known;
 mod loss;
 pub(crate) mod migrations;
 pub(crate) mod offloads;

@@ -3,6 +3,7 @@
 
 use super::deletion::free_name;
 use super::jobs;
+use super::known::KnownMessages;
 use super::loss::{absent, lost_session, refused};
 use super::migrations;
 use super::rebuild;
@@ -117,6 +118,8 @@ impl State {
         let (mut unread, left) = view_items(io, &self.sid, row.generation).await?;
         unread.extend(log_items(io, &self.sid, row.tail_from, row.next_seq).await?);
         self.adopt(row);
+        // Somebody else may have written in the place of what is known.
+        self.known = KnownMessages::default();
         self.plausible = Format::ALL.to_vec();
         self.given_up += u64::from(self.unstored.take().is_some());
         self.context = Rc::new(Context::of(self.items(io, unread).await?, left));

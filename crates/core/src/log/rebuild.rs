@@ -272,6 +272,7 @@ impl Tail {
             created_at: self.created_at.unwrap_or(base.created_at),
             updated_at: self.updated_at.max(base.updated_at),
             goal: base.goal.clone().or_else(|| self.goal.clone()),
+            known: None,
             ..base.clone()
         };
         row.pins.retain(|index| *index < self.messages);

@@ -6,6 +6,7 @@ pub(crate) use view::{
     Cause, StoredItem, Unread, ViewNote, ViewRow, WHOLE_EVERY, load_items, replay, store_change, store_items,
 };
 
+use super::known::KeyChain;
 use super::price::Paid;
 use super::snapshots::SnapshotMark;
 use crate::checkpoint::Goal;
@@ -103,6 +104,9 @@ pub(crate) struct SessionRow {
     /// What its rows were called before: an erasure writes all that stays anew.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub formerly: Vec<String>,
+    /// What its history is recognized by, where the app hands it over whole.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub known: Option<KeyChain>,
     /// ms since 1970.
     pub created_at: u64,
     /// ms since 1970.

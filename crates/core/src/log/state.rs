@@ -1,10 +1,13 @@
 //! What a session knows, and the batches that its changes make. Every batch expects the session's row as it was read.
 
 mod change;
+mod pending;
 
 pub(crate) use change::{ContextChange, Summarised};
+pub(crate) use pending::{FormatDecision, PendingMessage};
 
 use super::keyed;
+use super::known::KnownMessages;
 use super::price::Paid;
 use super::record::{self, Cause, LogRow, NameRow, RowKind, SCHEMA, SessionRow, ViewNote, ViewRow};
 use super::said::offers_recall;
@@ -102,6 +105,8 @@ pub(crate) struct State {
     pub(crate) unindexed: Unindexed,
     /// What the last summary took in of the messages that it stands for.
     pub(crate) collected: Option<Rc<Collected>>,
+    /// What a history that is handed over is recognized by.
+    pub(super) known: KnownMessages,
 }
 
 /// Tokens of what goes with the messages of a prompt.
@@ -113,31 +118,6 @@ pub(crate) struct Fixed {
     pub(crate) prompt: usize,
     /// Of the tools.
     pub(crate) tools: usize,
-}
-
-/// A message on its way into the log.
-#[derive(Debug, Clone)]
-pub(crate) struct PendingMessage {
-    /// JSON text.
-    pub(crate) body: Rc<str>,
-    /// What it costs and holds.
-    pub(crate) size: Size,
-    /// The app wants it verbatim for ever (`S4.3`).
-    pub(crate) pinned: bool,
-    /// Constraints in it, for which a pin is proposed.
-    pub(crate) constraints: Vec<String>,
-}
-
-/// The format that messages on their way into the log settle. It is the session's once they are written.
-pub(crate) struct FormatDecision {
-    /// The format.
-    pub(crate) format: Format,
-    /// Some message says it.
-    pub(crate) sure: bool,
-    /// Formats that nothing speaks against, as long as none is sure.
-    pub(crate) plausible: Vec<Format>,
-    /// The context measured in it, where the session was read in another one so far.
-    pub(crate) context: Option<Context>,
 }
 
 impl State {
@@ -176,6 +156,7 @@ impl State {
             losses: Vec::new(),
             erased: Vec::new(),
             formerly: Vec::new(),
+            known: None,
             created_at: now,
             updated_at: now,
             rest: serde_json::Map::new(),
@@ -213,6 +194,7 @@ impl State {
             unseen_from: None,
             unindexed: Unindexed::default(),
             collected: None,
+            known: KnownMessages::default(),
         }
     }
 
@@ -325,6 +307,8 @@ impl State {
             row.tokens += size.tokens;
             items.push(Item { body: Rc::clone(body), size: *size, origin: Origin::Message(place) });
         }
+        let known: Vec<_> = bodies.iter().map(|message| message.known).collect();
+        self.append_keys(&mut row, settled.format, &known);
         let mut unindexed = Unindexed::default();
         if self.durable {
             let taken =
@@ -377,6 +361,9 @@ impl State {
         let mut row = self.next_row(now);
         row.generation += 1;
         change.note(&mut row, now);
+        if let Some(left) = &change.left {
+            self.change_keys(&mut row, left);
+        }
         let generation = row.generation;
         row.tail_from = row.next_seq + 1;
         let (whole, splices) = record::store_change(&self.context, &change.splices, generation)?;

@@ -46,7 +46,10 @@ impl SessionGuard {
                 if let Some(context) = settled.context.take() {
                     state.context = Rc::new(context);
                 }
-                for item in items {
+                for (item, message) in items.into_iter().zip(bodies) {
+                    if let (Some(place), Some(known)) = (item.origin.place(), message.known) {
+                        state.note_known(place.index, known);
+                    }
                     state.push(item);
                 }
                 Ok(Tried::Done(places))
@@ -60,30 +63,30 @@ impl SessionGuard {
         }
     }
 
-    /// Bodies of the messages `from .. to` of the conversation (as far as there are any), from memory or from the log.
-    pub(crate) async fn bodies(&self, io: &Io, from: usize, to: usize) -> Result<Vec<Rc<str>>> {
-        let mut wanted = self.history();
-        wanted.truncate(to);
-        wanted.drain(..from.min(wanted.len()));
-        let in_memory: Option<Vec<Rc<str>>> = {
+    /// Bodies of these messages, ascending by index, from memory or from the log.
+    ///
+    /// Errors: [`Code::StoreCorrupt`] when one of them cannot be read.
+    pub(crate) async fn bodies(&self, io: &Io, wanted: &[usize]) -> Result<Vec<Rc<str>>> {
+        let mut found: HashMap<usize, Rc<str>> = {
             let context = self.context();
             let verbatim = context.items().iter().filter_map(|item| match item.origin {
-                Origin::Message(place) => Some((place.index, &item.body)),
+                Origin::Message(place) => Some((place.index, Rc::clone(&item.body))),
                 _ => None,
             });
-            let verbatim: HashMap<usize, &Rc<str>> = verbatim.collect();
-            wanted.iter().map(|index| verbatim.get(index).map(|body| Rc::clone(body))).collect()
+            verbatim.collect()
         };
-        if let Some(bodies) = in_memory {
-            return Ok(bodies);
-        }
-        let (sid, next) = (self.state().sid.clone(), self.state().row.next_seq);
-        let all = readable_items(io, &sid, 0, next).await?;
-        let body = |(origin, body): Unread| Some((origin.place()?.index, body?));
-        let all: HashMap<usize, Rc<str>> = all.into_iter().filter_map(body).collect();
         let missing =
-            |index| Error::new(Code::StoreCorrupt, format!("message {index} is missing in the log"));
-        wanted.iter().map(|index| all.get(index).cloned().ok_or_else(|| missing(index))).collect()
+            |index: &usize| Error::new(Code::StoreCorrupt, format!("message {index} is missing in the log"));
+        if let Some(first) = wanted.iter().find(|index| !found.contains_key(index)) {
+            let (sid, next) = (self.state().sid.clone(), self.state().row.next_seq);
+            let from = if *first == 0 { 0 } else { place_of(io, self, *first).await?.seq };
+            for (origin, body) in readable_items(io, &sid, from, next).await? {
+                if let (Some(place), Some(body)) = (origin.place(), body) {
+                    found.insert(place.index, body);
+                }
+            }
+        }
+        wanted.iter().map(|index| found.get(index).cloned().ok_or_else(|| missing(index))).collect()
     }
 }
 

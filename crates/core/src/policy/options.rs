@@ -2,7 +2,9 @@
 //! hover texts and `docs/presets.md` are made from it.
 
 use super::presets::{Numbers, PRESETS};
-use super::resolve::{ESTIMATORS, FALLBACKS, LONG_HISTORY, MIN_WINDOW, PIN_PROPOSALS, PREFIX_MISMATCH};
+use super::resolve::{
+    ESTIMATORS, FALLBACKS, LONG_HISTORY, MIN_WINDOW, ON_DIVERGED, PIN_PROPOSALS, PREFIX_MISMATCH,
+};
 use super::row::{Documented, MAX, Number, Off, Row};
 use super::rung::Rung;
 use crate::checkpoint::{Mode, Tier};
@@ -354,6 +356,10 @@ pub static OPTIONS: &[Row] = &[
             "`warning` (`archive.durability` is `none`); a store that you pass rejects with `store_unavailable` instead.")),
     Row::host("systemPrompt", "string | (() => string)").sessions("count it in reserveTokens, or give it to openSession")
         .doc(doc!("The system prompt, which counts toward the window. A function is called at every `prepare`.")),
+    Row::choice("onDiverged", names!(ON_DIVERGED)).sessions("there is no session to hand a history to; give it to openSession").default("`branch`")
+        .doc(doc!("What `session.sync` does when the history differs from the session's. `branch`: it goes back to just before the first "
+            "difference and appends what was given; both branches stay in the log, and the event `branch` names the place. `throw`: it rejects "
+            "with `diverged` and appends nothing.")),
     Row::text("parent").open("a session that is imported has the parent that it had; to begin one from a parent, use openSession")
         .doc(doc!("The `id` of the session that this new, empty session belongs to, for a sub-agent (`archive.children()`).")),
     Row::flag("acceptDataLoss").open(STORED).default("false")

@@ -31,6 +31,8 @@ const DEFAULT_TIMEOUT_MS: u64 = 120_000;
 /// The smallest window that can be worked in.
 pub(super) const MIN_WINDOW: usize = 1_000;
 
+/// What `sync` does with a history that is another one; true where it refuses it.
+pub(super) const ON_DIVERGED: [(&str, bool); 2] = [("branch", false), ("throw", true)];
 /// Values of `advanced.prefixMismatchBehavior`.
 pub(super) const PREFIX_MISMATCH: [(&str, PrefixMismatch); 2] =
     [("error", PrefixMismatch::Error), ("drop_block", PrefixMismatch::DropBlock)];
@@ -147,6 +149,7 @@ impl Settings {
             has_watermark: options.has("advanced.watermark"),
             accept_data_loss: options.flag("acceptDataLoss").unwrap_or(false),
             must_exist: options.flag("mustExist").unwrap_or(false),
+            refuses_diverged: options.choice("onDiverged", &ON_DIVERGED).unwrap_or(false),
         })
     }
 }

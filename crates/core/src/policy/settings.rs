@@ -172,6 +172,8 @@ pub struct Settings {
     pub accept_data_loss: bool,
     /// The session is in the store: where it is not, it was lost.
     pub must_exist: bool,
+    /// A history that is another one is refused, and no branch (`E2`).
+    pub refuses_diverged: bool,
 }
 
 impl Settings {

@@ -2,6 +2,7 @@
 
 use crate::context::{Context, Item, MessageSource, PinProposal, Place};
 use crate::error::{Code, Error, Result};
+use crate::log::known::KnownMessage;
 use crate::log::retry::{Tried, retry_from};
 use crate::log::staging::rows_of;
 use crate::log::state::{APPEND_OVERHEAD_OPS, FormatDecision, PendingMessage, size_of};
@@ -161,7 +162,9 @@ async fn measure_all(
             // It was answered before it was asked.
             constraints.clear();
         }
-        measured.push(PendingMessage { body: Rc::clone(body), size, pinned, constraints });
+        let keeps_keys = guard.state().keeps_keys();
+        let known = if keeps_keys { Some(KnownMessage::of(format, given.first + nth, body)?) } else { None };
+        measured.push(PendingMessage { body: Rc::clone(body), size, pinned, constraints, known });
     }
     Ok(measured)
 }

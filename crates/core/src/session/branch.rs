@@ -34,10 +34,7 @@ impl Session {
         Machine::new(move |io| async move {
             let rewind = async |io: Io| {
                 let guard = slot.take()?;
-                if !is_past(&guard.state(), index)? {
-                    return Ok(());
-                }
-                return_to(&io, &guard, async || context_before(&io, &guard, index).await).await
+                branch_at(&io, &guard, index).await
             };
             slot.try_on_rows(&io, rewind).await
         })
@@ -172,6 +169,41 @@ fn is_past(state: &State, index: usize) -> Result<bool> {
 
 /// Refuses to part an exchange: what ends with a call cannot be sent.
 async fn check_whole(io: &Io, guard: &SessionGuard, point: Place, items: &[Item]) -> Result<()> {
+    let Some((first, next)) = exchange(io, guard, point, items).await? else { return Ok(()) };
+    let works: Vec<String> = [first, next].into_iter().flatten().map(|index| index.to_string()).collect();
+    let what = format!(
+        "message {} is inside an exchange, which is kept or left as a whole; rewind to {}",
+        point.index,
+        works.join(" or ")
+    );
+    Err(Error { index: Some(point.index), ..Error::option("index", what) })
+}
+
+/// Index of the message at which the exchange begins that message `index` of the log is inside of; `index` itself where it
+/// begins one.
+pub(super) async fn exchange_start(io: &Io, guard: &SessionGuard, index: usize) -> Result<usize> {
+    let point = place_of(io, guard, index).await?;
+    let (generation, tail_from) = view_at(io, guard, point.seq).await?;
+    let (items, _) = context_at(io, guard, generation, tail_from, point.seq, index).await?;
+    let inside = exchange(io, guard, point, &items).await?;
+    Ok(inside.and_then(|(first, _)| first).unwrap_or(index))
+}
+
+/// Makes the context what it was just before message `index` of the log.
+pub(super) async fn branch_at(io: &Io, guard: &SessionGuard, index: usize) -> Result<()> {
+    if !is_past(&guard.state(), index)? {
+        return Ok(());
+    }
+    return_to(io, guard, async || context_before(io, guard, index).await).await
+}
+
+/// Where a context of these items may end before message `point` and behind it, when that is inside an exchange.
+async fn exchange(
+    io: &Io,
+    guard: &SessionGuard,
+    point: Place,
+    items: &[Item],
+) -> Result<Option<(Option<usize>, Option<usize>)>> {
     let (sid, rows) = (guard.state().sid.clone(), guard.state().row.next_seq);
     // One page: no exchange is longer. Where a branch ends, what follows belongs to another.
     let mut bodies: Vec<(Option<usize>, Rc<str>)> = items
@@ -197,18 +229,12 @@ async fn check_whole(io: &Io, guard: &SessionGuard, point: Place, items: &[Item]
     let exchanges = Exchanges::of(&messages);
     let cut = items.len();
     if exchanges.is_boundary(cut) {
-        return Ok(());
+        return Ok(None);
     }
     let index_at = |at: usize| bodies.get(at).and_then(|(index, _)| *index);
     let first = index_at(exchanges.boundary_at_or_before(cut));
     let next = (cut..bodies.len()).find(|at| exchanges.is_boundary(*at)).and_then(index_at);
-    let works: Vec<String> = [first, next].into_iter().flatten().map(|index| index.to_string()).collect();
-    let what = format!(
-        "message {} is inside an exchange, which is kept or left as a whole; rewind to {}",
-        point.index,
-        works.join(" or ")
-    );
-    Err(Error { index: Some(point.index), ..Error::option("index", what) })
+    Ok(Some((first, next)))
 }
 
 /// True for the row of a view that made an earlier context the current one.

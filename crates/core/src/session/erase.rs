@@ -200,6 +200,8 @@ impl<'a> ErasedCopy<'a> {
         let state = guard.state();
         let (old, mut row) = (state.sid.clone(), state.row.clone());
         (row.head, row.chain) = (String::new(), String::new());
+        // It is of what the message said.
+        row.known = None;
         row.goal = row.goal.map(|goal| without(erasure, goal));
         row.ver = 1;
         ErasedCopy { io, guard, erasure, old, new, row, views: 0, puts: Vec::new(), bytes: 0 }

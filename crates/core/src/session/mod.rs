@@ -9,6 +9,7 @@ pub(crate) mod erase;
 mod fork;
 mod operations;
 mod pins;
+mod recognize;
 mod removal;
 mod salvage;
 pub(crate) mod sendable;

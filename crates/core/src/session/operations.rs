@@ -3,9 +3,11 @@
 
 mod looks;
 mod prepare;
+mod sync;
 
 pub use looks::ToolSet;
 pub use prepare::{Later, Prepared};
+pub use sync::Synced;
 
 use super::append::{AppendInput, append};
 use super::{fork, pins};
@@ -15,12 +17,11 @@ use crate::context::{Item, MessageSource, Origin, Place};
 use crate::error::{Code, Error, Result};
 use crate::keys::ids;
 use crate::log::guard::SessionCell;
-use crate::log::renamed::is_moved;
 use crate::log::state::Fixed;
 use crate::log::{SessionGuard, State, price};
 use crate::policy::{Rung, Settings, Trigger, read_goal};
 use crate::step::{Io, Machine};
-use crate::wire::{self, Author, Format};
+use crate::wire::{Author, Format};
 use serde::Serialize;
 use std::rc::Rc;
 
@@ -50,28 +51,6 @@ pub struct OutItem {
 pub struct Appended {
     /// Where the messages are, in order.
     pub places: Vec<Place>,
-    /// The format that the session's messages are read in.
-    pub format: Format,
-}
-
-/// What a sync led to.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub struct Synced {
-    /// Messages that were new.
-    pub appended: usize,
-    /// Index of the first message that differs from what the session knows; what follows it was not appended.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub diverged: Option<usize>,
-    /// What [`Session::rewind`] takes to go back to before it.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub rewind: Option<usize>,
-    /// Where the last of the given messages are, as many as this call wrote in one go.
-    pub places: Vec<Place>,
-    /// Not all was done: the session went back elsewhere meanwhile, and the messages that were known are not its history
-    /// any more. Hand over all of it.
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
-    pub again: bool,
     /// The format that the session's messages are read in.
     pub format: Format,
 }
@@ -195,60 +174,6 @@ impl Session {
             let guard = slot.take()?;
             let (places, _) = append(&io, &guard, &bodies, AppendInput::default()).await?;
             Ok(Appended { places, format: guard.format() })
-        })
-    }
-
-    /// Takes over a whole history: what is known is recognised, the rest appended. With `known`, the host has seen that
-    /// the first `known` messages are the very objects that it appended before, and `bodies` are those behind them.
-    pub fn sync(&self, known: usize, bodies: Vec<Rc<str>>) -> Machine<Synced> {
-        let slot = self.slot.clone();
-        Machine::new(|io| async move {
-            let guard = slot.take()?;
-            let mut appended = 0;
-            let behind = guard.context().behind();
-            // Counted over all of it: where the last is lost, `append` fails.
-            let mut races = 0;
-            loop {
-                let (history, moved) = {
-                    let state = guard.state();
-                    (state.context.history(state.row.messages), state.context.behind() != behind)
-                };
-                let stored = history.len();
-                let (diverged, places) = (None, Vec::new());
-                let format = guard.format();
-                let synced = Synced { appended, diverged, rewind: None, places, format, again: false };
-                if known > 0 && moved {
-                    return Ok(Synced { again: true, ..synced });
-                }
-                let skip = stored.checked_sub(known).ok_or_else(|| {
-                    Error::option("known", format!("the session has {stored} messages, not {known}"))
-                })?;
-                let compared =
-                    if skip == 0 { Ok(None) } else { divergence(&io, &guard, known, &bodies).await };
-                let diverged = match compared {
-                    Err(error) => {
-                        let (id, sid) = (guard.state().row.id.clone(), guard.state().sid.clone());
-                        if !is_moved(&io, &id, &sid).await {
-                            return Err(error);
-                        }
-                        guard.catch_up(&io).await?;
-                        continue;
-                    }
-                    Ok(diverged) => diverged,
-                };
-                if let Some(at) = diverged {
-                    return Ok(Synced { diverged, rewind: history.get(at).copied(), ..synced });
-                }
-                // What someone else writes meanwhile may be of this very history: it is looked at again.
-                let given = AppendInput { first: stored, nth: skip, guarded: true, races };
-                let new = bodies.get(skip..).unwrap_or_default();
-                let (places, raced) = append(&io, &guard, new, given).await?;
-                appended += places.len();
-                if !raced {
-                    return Ok(Synced { appended, places, format: guard.format(), ..synced });
-                }
-                races += 1;
-            }
         })
     }
 
@@ -437,28 +362,6 @@ fn begin_step(state: &mut State) -> bool {
         state.row.steps += 1;
     }
     is_step
-}
-
-/// Index of the first message that differs from what the log holds, when the past was changed.
-async fn divergence(
-    io: &Io,
-    guard: &SessionGuard,
-    known: usize,
-    bodies: &[Rc<str>],
-) -> Result<Option<usize>> {
-    let stored = guard.history().len();
-    let log = guard.bodies(io, known, known + bodies.len()).await?;
-    for (nth, (theirs, ours)) in bodies.iter().zip(&log).enumerate() {
-        // What JSON has not is lost in a round trip through it, some stores order fields anew, and the message is still
-        // the same.
-        let index = known + nth;
-        // The app may still have what was erased.
-        if !wire::is_same_sent(index, theirs, ours)? && !guard.state().row.is_erased(index) {
-            return Ok(Some(index));
-        }
-    }
-    let given = known + bodies.len();
-    Ok((given < stored).then_some(given))
 }
 
 /// Counts the texts that go with the messages, and the goal, which is added to the system prompt. The prompt is the

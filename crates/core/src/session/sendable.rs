@@ -45,13 +45,17 @@ pub(super) async fn send(
     };
     if is_sound {
         let mut state = guard.state_mut();
-        let all = state.context.items();
+        let context = Rc::clone(&state.context);
+        let all = context.items();
         let known = state
             .handed_out
             .as_ref()
             .filter(|sent| sent.nth == since && sent.items <= state.context.settled());
         let kept = known.map_or(0, |sent| sent.items);
-        let (items, count) = (out(all.get(kept..).unwrap_or_default()), all.len());
+        let new = all.get(kept..).unwrap_or_default();
+        let (items, count) = (out(new), all.len());
+        state.note_own(new);
+        drop(context);
         state.omitted.clear();
         state.handed_out = Some(HandedOut { nth, items: count, front });
         Rc::make_mut(&mut state.context).settle();
@@ -61,6 +65,7 @@ pub(super) async fn send(
     }
     guard.state_mut().handed_out = None;
     let items = guard.context().items().to_vec();
+    guard.state_mut().note_own(&items);
     let whole = out(&items);
     let (repaired, changes) = {
         let values = parsed(&items)?;
@@ -86,6 +91,7 @@ pub(super) async fn send(
                 let body: Rc<str> = Rc::from(json);
                 let size = measure(io, &guard.settings(), guard.format(), MessageSource::Ours, &body).await?;
                 let origin = items.get(index).map_or(Origin::Acknowledgement, |item| item.origin.clone());
+                guard.state_mut().note_own_mend(&origin, &body);
                 sent.push(Item { body: Rc::clone(&body), size, origin });
                 outs.push(OutItem { seq: None, index: None, body: Some(body) });
             }

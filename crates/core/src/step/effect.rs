@@ -244,6 +244,15 @@ pub enum Notice {
         /// Of the context.
         generation: u64,
     },
+    /// A history that was handed over differs from the session's, which goes on as a branch.
+    Branch {
+        /// First message of the log that was left behind.
+        index: usize,
+        /// Index of the first given message that was not recognized.
+        given: usize,
+        /// What differs.
+        reason: String,
+    },
     /// Something went wrong and was handled.
     Warning {
         /// A stable code.

@@ -228,7 +228,7 @@ fn d24_a_history_that_still_has_it_is_recognized() {
     erase(&mut harness, index);
     let all = [before, vec![assistant("Yes.")]].concat();
     let synced = harness.host.run(harness.session.sync(0, all)).unwrap();
-    assert_eq!((synced.appended, synced.diverged), (1, None));
+    assert_eq!((synced.appended, synced.branched_at), (1, None));
 }
 
 #[test]

@@ -144,13 +144,14 @@ fn indeterminate_a_sync_that_another_tab_came_into_says_where_the_histories_part
     let store = Rc::new(Overtaken { memory: Rc::clone(&memory), other: RefCell::default() });
     let mut host = Host::new(Rc::clone(&store) as _, "a");
     // Two messages for each batch.
-    let (session, _) = host.run(Session::open(settings(json!({})), Some("s".into()), 6)).unwrap();
+    let (session, _) =
+        host.run(Session::open(settings(json!({ "onDiverged": "throw" })), Some("s".into()), 6)).unwrap();
     let history = talk(3, 5);
     host.run(session.sync(0, history[..2].to_vec())).unwrap();
     let mut other = Harness::over(Rc::clone(&memory), "b", json!({}));
     store.other.replace(Some(Box::new(move || other.append(&[user("from another tab")]))));
-    let synced = host.run(session.sync(0, history.clone())).unwrap();
-    assert_eq!((synced.appended, synced.diverged), (2, Some(4)));
+    let error = host.run(session.sync(0, history.clone())).unwrap_err();
+    assert_eq!((error.code, error.index), (Code::Diverged, Some(4)));
     let messages = audit("s", &memory.rows()).unwrap().messages;
     let expected: Vec<_> = history[..4].iter().map(ToString::to_string).collect();
     assert_eq!(messages[..4], expected);

@@ -93,6 +93,7 @@ mod stranger_rules;
 mod strategy_rules;
 mod success_rules;
 mod summary_recorded;
+mod sync_properties;
 mod taken_rules;
 mod thread_rules;
 mod transcript_rules;

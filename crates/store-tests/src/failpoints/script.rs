@@ -193,7 +193,9 @@ impl Script {
                 host.try_run(session.prepare(Trigger::Auto, Vec::new()))?.map(|done| !done.edits.is_empty())
             }
             Step::Compact => host.try_run(session.compact(None))?.map(|done| done.result.success),
-            Step::Sync => host.try_run(session.sync(0, history(step)))?.map(|done| done.diverged.is_none()),
+            Step::Sync => {
+                host.try_run(session.sync(0, history(step)))?.map(|done| done.branched_at.is_none())
+            }
             Step::Goal => {
                 done(host.try_run(session.set_goal(r#"{"id":"g","description":"Ship the parser"}"#.into()))?)
             }
@@ -264,7 +266,7 @@ impl Script {
         // An app that does not know whether its messages are there hands over its history.
         let again = match (step, &slot) {
             (Step::Append | Step::Talk, Some(session)) => {
-                host.run(session.sync(0, history(step))).map(|done| done.diverged.is_none())
+                host.run(session.sync(0, history(step))).map(|done| done.branched_at.is_none())
             }
             _ => self.perform(host, slot, step).unwrap_or(Ok(true)),
         };

@@ -44,17 +44,13 @@ impl World {
         match (asked, outcome) {
             (Asked::Open, Outcome::Opened(session)) => self.tabs[tab].session = Some(session),
             (Asked::Append { bodies, before }, Outcome::Appended) => self.model.acked(&bodies, before)?,
-            (Asked::Sync { history }, Outcome::Synced(synced)) => match synced.diverged {
-                None => {
-                    self.model.synced(&history)?;
-                    self.model.acked(&history, 0)?;
+            (Asked::Sync { history }, Outcome::Synced(synced)) => {
+                if synced.appended + synced.recognized != history.len() || synced.branched_at.is_some() {
+                    return Err(format!("a history was taken over in part: {synced:?}"));
                 }
-                // Where the history takes several batches another tab may come between them.
-                Some(_) if synced.appended > 0 && self.max_batch_ops == WHOLE => {
-                    return Err("a diverged history was appended".into());
-                }
-                Some(_) => {}
-            },
+                self.model.synced(&history)?;
+                self.model.acked(&history, 0)?;
+            }
             (Asked::Prepare, Outcome::Prepared(prepared)) => {
                 self.changed(&prepared.edits);
                 self.tabs[tab].put_off |= prepared.put_off;

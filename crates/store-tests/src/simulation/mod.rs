@@ -242,7 +242,9 @@ impl World {
         let store = make(Rc::clone(&memory));
         let options = script::options(&mut rng, has_large(seed)).to_string();
         let options = serde_json::from_str(&options).expect("options are JSON");
-        let settings = Rc::new(Settings::read(&options).expect("options are valid"));
+        // The model has one history: what another tab appended meanwhile is refused.
+        let settings = Settings::read(&options).expect("options are valid");
+        let settings = Rc::new(Settings { refuses_diverged: true, ..settings });
         let format = say::PLAIN[rng.usize(..say::PLAIN.len())];
         let max_batch_ops = [6, WHOLE][rng.usize(..2)];
         let marks = Marks::default();

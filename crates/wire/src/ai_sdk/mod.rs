@@ -16,7 +16,9 @@ mod rules;
 mod tools;
 mod ui;
 
-use super::{Author, Change, Evidence, Format, Past, Problem, Repaired, Unbound, Wire, blocks, edit, tagged};
+use super::{
+    Author, Change, Evidence, Format, Hints, Past, Problem, Repaired, Unbound, Wire, blocks, edit, tagged,
+};
 use crate::error::Result;
 use crate::message::Message;
 use serde::Serialize;
@@ -48,6 +50,10 @@ impl Wire for AiSdk {
             return Evidence::Against;
         }
         messages.iter().map(|message| self.evidence_of(message)).fold(Evidence::Possible, Evidence::and)
+    }
+
+    fn hints(&self) -> &'static Hints {
+        &read::HINTS
     }
 
     fn read<'a>(&self, index: usize, message: &'a Value<'a>) -> Result<Message<'a>> {

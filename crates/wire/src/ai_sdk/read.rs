@@ -2,12 +2,39 @@
 
 use super::Shape;
 use super::{model, options, ui};
+use crate::Hints;
 use crate::error::Result;
 use crate::message::{Media, MediaKind, Message, Pairing, Part, Role};
 use crate::read::{At, named};
 use crate::{picture, tagged};
 use serde_json_borrow::Value;
 use std::borrow::Cow;
+
+/// Fields that databases and SDKs add, drop and move: the message is still the same.
+pub(super) const HINTS: Hints = Hints {
+    message: &[
+        "id",
+        "createdAt",
+        "metadata",
+        "annotations",
+        "status",
+        "providerOptions",
+        "providerMetadata",
+        "experimental_providerMetadata",
+        "cacheControl",
+        "cache_control",
+    ],
+    block: &[
+        "providerOptions",
+        "providerMetadata",
+        "callProviderMetadata",
+        "resultProviderMetadata",
+        "experimental_providerMetadata",
+        "metadata",
+        "cacheControl",
+        "cache_control",
+    ],
+};
 
 pub(super) fn message<'a>(index: usize, value: &'a Value<'a>) -> Result<Message<'a>> {
     let at = At::message(index, value)?;

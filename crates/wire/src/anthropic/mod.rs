@@ -7,7 +7,9 @@ mod rules;
 mod tools;
 mod turns;
 
-use super::{Author, Change, Evidence, Format, Past, Problem, Repaired, Unbound, Wire, blocks, edit, tagged};
+use super::{
+    Author, Change, Evidence, Format, Hints, Past, Problem, Repaired, Unbound, Wire, blocks, edit, tagged,
+};
 use crate::error::Result;
 use crate::message::Message;
 use serde_json_borrow::Value;
@@ -34,6 +36,10 @@ impl Wire for Anthropic {
             found = found.and(own).and(blocks::evidence(kind, Format::Anthropic));
         }
         found
+    }
+
+    fn hints(&self) -> &'static Hints {
+        &read::HINTS
     }
 
     fn read<'a>(&self, index: usize, message: &'a Value<'a>) -> Result<Message<'a>> {

@@ -1,12 +1,35 @@
 //! Reading one message.
 
 use super::turns::{caller, is_foreign_call, is_foreign_result};
+use crate::Hints;
 use crate::error::Result;
 use crate::message::{Media, MediaKind, Message, Pairing, Part, Role, ToolCall, ToolResult};
 use crate::read::{At, named, of_user};
 use crate::{picture, tagged};
 use serde_json_borrow::Value;
 use std::borrow::Cow;
+
+/// Fields that databases and SDKs add, drop and move: the message is still the same.
+pub(super) const HINTS: Hints = Hints {
+    message: &[
+        "id",
+        "createdAt",
+        "created_at",
+        "metadata",
+        "model",
+        "stop_reason",
+        "stop_sequence",
+        "stop_details",
+        "usage",
+        "status",
+        "usage_metadata",
+        "response_metadata",
+        "cache_control",
+        "cacheControl",
+        "providerOptions",
+    ],
+    block: &["cache_control", "cacheControl", "metadata", "providerOptions"],
+};
 
 pub(super) fn message<'a>(index: usize, value: &'a Value<'a>) -> Result<Message<'a>> {
     let at = At::message(index, value)?;

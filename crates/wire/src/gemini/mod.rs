@@ -11,7 +11,7 @@ mod rules;
 mod tools;
 mod turns;
 
-use super::{Author, Change, Evidence, Past, Problem, Repaired, Wire, edit, tagged};
+use super::{Author, Change, Evidence, Hints, Past, Problem, Repaired, Wire, edit, tagged};
 use crate::error::Result;
 use crate::message::Message;
 use serde::Serialize;
@@ -39,6 +39,10 @@ impl Wire for Gemini {
             found = found.and(of_part);
         }
         found
+    }
+
+    fn hints(&self) -> &'static Hints {
+        &read::HINTS
     }
 
     fn read<'a>(&self, index: usize, message: &'a Value<'a>) -> Result<Message<'a>> {

@@ -2,12 +2,19 @@
 
 use super::names::{self, Name};
 use super::response;
+use crate::Hints;
 use crate::error::Result;
 use crate::message::{Media, MediaKind, Message, Pairing, Part, Role, ToolCall, ToolResult};
 use crate::read::{At, named, of_user};
 use crate::{picture, tagged};
 use serde_json_borrow::Value;
 use std::borrow::Cow;
+
+/// Fields that databases and SDKs add, drop and move: the message is still the same.
+pub(super) const HINTS: Hints = Hints {
+    message: &["id", "createdAt", "created_at", "metadata", "status", "usage_metadata", "response_metadata"],
+    block: &["metadata", "partMetadata", "part_metadata", "cache_control"],
+};
 
 pub(super) fn message<'a>(index: usize, value: &'a Value<'a>) -> Result<Message<'a>> {
     let at = At::message(index, value)?;

@@ -6,7 +6,9 @@ mod rules;
 mod tools;
 
 use super::rules::Repair;
-use super::{Author, Change, Evidence, Format, Past, Problem, Repaired, Unbound, Wire, blocks, edit, tagged};
+use super::{
+    Author, Change, Evidence, Format, Hints, Past, Problem, Repaired, Unbound, Wire, blocks, edit, tagged,
+};
 use crate::error::Result;
 use crate::message::Message;
 use serde_json_borrow::Value;
@@ -36,6 +38,10 @@ impl Wire for OpenaiChat {
             found = found.and(own).and(blocks::evidence(kind, Format::OpenaiChat));
         }
         found
+    }
+
+    fn hints(&self) -> &'static Hints {
+        &read::HINTS
     }
 
     fn read<'a>(&self, index: usize, message: &'a Value<'a>) -> Result<Message<'a>> {

@@ -1,12 +1,40 @@
 //! Reading one message.
 
 use super::reasoning::{BLOCKS, DETAILS, items};
+use crate::Hints;
 use crate::error::Result;
 use crate::message::{Media, MediaKind, Message, Pairing, Part, Role, ToolCall, ToolResult};
 use crate::read::{At, named};
 use crate::{json, picture, tagged};
 use serde_json_borrow::Value;
 use std::borrow::Cow;
+
+/// Fields that databases and SDKs add, drop and move: the message is still the same.
+pub(super) const HINTS: Hints = Hints {
+    message: &[
+        "id",
+        "createdAt",
+        "created_at",
+        "metadata",
+        "annotations",
+        "status",
+        "usage_metadata",
+        "response_metadata",
+        "providerOptions",
+        "providerMetadata",
+        "cache_control",
+        "cacheControl",
+    ],
+    block: &[
+        "cache_control",
+        "cacheControl",
+        "metadata",
+        "annotations",
+        "index",
+        "providerOptions",
+        "providerMetadata",
+    ],
+};
 
 pub(super) fn message<'a>(index: usize, value: &'a Value<'a>) -> Result<Message<'a>> {
     let at = At::message(index, value)?;

@@ -13,7 +13,7 @@ mod rules;
 mod tools;
 mod write;
 
-use super::{Author, Change, Evidence, Format, Past, Problem, Repaired, Wire, blocks, tagged};
+use super::{Author, Change, Evidence, Format, Hints, Past, Problem, Repaired, Wire, blocks, tagged};
 use crate::error::Result;
 use crate::message::Message;
 use serde_json_borrow::Value;
@@ -46,6 +46,10 @@ impl Wire for OpenaiResponses {
         // An object of any type could be an item; that it is one, others must tell.
         let strange = || messages.iter().any(|message| !is_message(message) && !is_known(message));
         if found == Evidence::Possible && strange() { Evidence::Against } else { found }
+    }
+
+    fn hints(&self) -> &'static Hints {
+        &read::HINTS
     }
 
     fn read<'a>(&self, index: usize, message: &'a Value<'a>) -> Result<Message<'a>> {

@@ -1,12 +1,30 @@
 //! Reading one item.
 
 use super::item::{self, Link, Side};
+use crate::Hints;
 use crate::error::Result;
 use crate::message::{Media, MediaKind, Message, Pairing, Part, ToolCall, ToolResult};
 use crate::read::{At, named};
 use crate::{join, json, picture, tagged};
 use serde_json_borrow::Value;
 use std::borrow::Cow;
+
+/// Fields that databases and SDKs add, drop and move: the message is still the same.
+pub(super) const HINTS: Hints = Hints {
+    message: &[
+        "id",
+        "createdAt",
+        "created_at",
+        "metadata",
+        "annotations",
+        "status",
+        "usage_metadata",
+        "response_metadata",
+        "cache_control",
+        "providerData",
+    ],
+    block: &["cache_control", "cacheControl", "metadata", "annotations", "logprobs", "status"],
+};
 
 pub(super) fn message<'a>(index: usize, value: &'a Value<'a>) -> Result<Message<'a>> {
     let at = At::message(index, value)?;

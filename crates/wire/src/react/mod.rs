@@ -8,7 +8,7 @@ mod rules;
 mod tools;
 
 use super::rules::Repair;
-use super::{Author, Change, Evidence, Past, Problem, Repaired, Wire, edit, tagged};
+use super::{Author, Change, Evidence, Hints, Past, Problem, Repaired, Wire, edit, tagged};
 use crate::error::Result;
 use crate::message::Message;
 use serde_json_borrow::Value;
@@ -30,6 +30,10 @@ impl Wire for React {
         } else {
             Evidence::Possible
         }
+    }
+
+    fn hints(&self) -> &'static Hints {
+        &read::HINTS
     }
 
     fn read<'a>(&self, index: usize, message: &'a Value<'a>) -> Result<Message<'a>> {

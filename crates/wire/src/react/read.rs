@@ -1,11 +1,16 @@
 //! Reading one turn.
 
+use crate::Hints;
 use crate::error::Result;
 use crate::message::{Message, Part, Role, ToolCall, ToolResult};
 use crate::read::At;
 use crate::tagged;
 use serde_json_borrow::Value;
 use std::borrow::Cow;
+
+/// Fields that databases and SDKs add, drop and move: the message is still the same.
+pub(super) const HINTS: Hints =
+    Hints { message: &["id", "createdAt", "created_at", "metadata", "status"], block: &["metadata"] };
 
 /// The fields of a turn. One that is missing is a broken rule (RT1) and can be read; what has another type cannot.
 pub(super) const FIELDS: [&str; 3] = ["thought", "action", "result"];
