@@ -36,6 +36,7 @@ const ENTRIES = {
   "./ai-sdk": ["compose", "contextCompactor"],
   "./fetch": ["compactingFetch"],
   "./langchain": ["compactionMiddleware"],
+  "./mastra": ["ContextCompactor"],
   "./node": ["fileStore"],
   "./cloudflare": ["durableObjectStore"],
 };

@@ -83,6 +83,15 @@ test("examples", async (context) => {
     assert.match(stdout, new RegExp(`^${answer}${answer}42 calls, the largest prompt of \\d+ tokens; the state has 84 messages\n83 messages in the log, valid: true\n$`));
   });
 
+  await context.test("E22: mastra reads a month of logs in a window of 8,000 tokens, in two turns of a thread", async () => {
+    const folder = await install("mastra");
+    await withSdks(folder);
+    const { stdout, stderr } = await exec(process.execPath, ["agent.mjs"], { cwd: folder });
+    assert.equal(stderr, "");
+    const answer = "A job failed on the days 9, 18 and 27\\.\n";
+    assert.match(stdout, new RegExp(`^${answer}${answer}33 calls, the largest prompt of \\d+ tokens\n65 messages in the log, valid: true\n$`));
+  });
+
   await context.test("worker answers each user, keeps every message, and knows /compact", async () => {
     const folder = await install("worker");
     const tokens = { one: "ada", two: "bo" };

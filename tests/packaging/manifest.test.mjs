@@ -139,6 +139,7 @@ const ADAPTERS = {
   fetch: ["entry/fetch-inline", "adapters/fetch"],
   summarizers: ["entry/summarizers", "adapters/summarizers", "adapters/usage", "adapters/chrome"],
   langchain: ["entry/langchain-inline", "adapters/langchain", "adapters/twins"],
+  mastra: ["entry/mastra-inline", "adapters/mastra"],
   shared: ["adapters/threads", "adapters/calls"],
 };
 
@@ -152,11 +153,11 @@ test("E23: an adapter is at most 3 KB, minified and gzipped", async () => {
 
 test("E23: the SDKs are optional, in the majors that are tested, and no script names one", () => {
   const { peerDependencies, peerDependenciesMeta } = both[0][1];
-  assert.deepEqual(Object.keys(peerDependencies), ["@anthropic-ai/sdk", "ai", "langchain", "openai"]);
+  assert.deepEqual(Object.keys(peerDependencies), ["@anthropic-ai/sdk", "@mastra/core", "ai", "langchain", "openai"]);
   for (const name of Object.keys(peerDependencies)) assert.deepEqual(peerDependenciesMeta[name], { optional: true });
   const dist = new URL("pkg/dist/", root);
   for (const file of readdirSync(dist, { recursive: true }).filter((file) => /\.(js|d\.ts)$/.test(file))) {
-    assert.doesNotMatch(read(`pkg/dist/${file}`), /(?:from|import\() ?"(?:ai|openai|langchain|@anthropic-ai\/sdk|@(?:ai-sdk|langchain)\/[\w-]+)"/, file);
+    assert.doesNotMatch(read(`pkg/dist/${file}`), /(?:from|import\() ?"(?:ai|openai|langchain|@anthropic-ai\/sdk|@(?:ai-sdk|langchain|mastra)\/[\w-]+)"/, file);
   }
 });
 
