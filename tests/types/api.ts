@@ -135,7 +135,8 @@ export async function sessions(): Promise<void> {
   create({ messages });
   same<typeof system, string | undefined>();
   create({ messages: (await session.compact({ instructions: "short" })).messages });
-  const { appended } = await session.sync(chat);
+  const { appended, ...found } = await session.sync(chat);
+  same<typeof found, { recognized: number; replaced?: number; branchedAt?: number; alignedAt?: number }>();
   same<typeof appended, number>();
   const off = session.on("compact", ({ previousTokens, retiredRefCount }) => {
     same<typeof previousTokens, number>();
@@ -145,6 +146,7 @@ export async function sessions(): Promise<void> {
   // @ts-expect-error: no such event.
   session.on("compacted", () => {});
   session.on("change", (change) => same<typeof change, { messages: number; generation: number }>());
+  session.on("branch", (branch) => same<typeof branch, { index: number; given: number; reason: string }>());
   session.on("data-loss", ({ kind, lostRecords, seq, index, reason }) => {
     const lost: number | undefined = kind === "records" ? lostRecords : undefined;
     same<typeof seq, number | undefined>();
@@ -340,6 +342,7 @@ export async function loss(): Promise<string[]> {
     store,
     advanced: { watermark: { get: (key) => marks.get(key), set: async (key, value) => void marks.set(key, value) } },
     acceptDataLoss: true,
+    onDiverged: "throw",
   });
   // @ts-expect-error: a watermark is set, too
   await openSession({ advanced: { watermark: { get: () => null } } });

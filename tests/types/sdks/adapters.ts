@@ -58,4 +58,4 @@ export const sessions = [
 // @ts-expect-error: an adapter names its sessions by `thread`
 contextCompactor({ id: "a" });
 // @ts-expect-error: no such option
-compactingFetch({ contextWindw: 1 });
+compactingFetch({ windowSize: 1 });

@@ -58,7 +58,7 @@ pub(crate) struct KnownMessages {
     of: Option<(String, Format)>,
     /// By index.
     messages: Rc<HashMap<usize, KnownMessage>>,
-    own: Rc<HashMap<MessageKey, OwnMessage>>,
+    own: Rc<HashMap<MessageKey, Vec<OwnMessage>>>,
     /// Histories are handed over whole.
     is_kept: bool,
 }
@@ -145,7 +145,7 @@ impl State {
     }
 
     /// What a message of ours stands for.
-    pub(crate) fn own(&self) -> Rc<HashMap<MessageKey, OwnMessage>> {
+    pub(crate) fn own(&self) -> Rc<HashMap<MessageKey, Vec<OwnMessage>>> {
         Rc::clone(&self.known.own)
     }
 
@@ -189,7 +189,10 @@ impl State {
             Origin::Acknowledgement => OwnMessage::Filler,
         };
         if let Ok(message) = KnownMessage::of(self.format(), 0, body) {
-            Rc::make_mut(&mut self.known.own).insert(message.key, own);
+            // Two may say the same, as marks of what was cleared do.
+            let all = Rc::make_mut(&mut self.known.own).entry(message.key).or_default();
+            all.retain(|known| *known != own);
+            all.push(own);
         }
     }
 

@@ -1,6 +1,7 @@
 //! What of a handed-over history the session has (`E1`). Decided in this order: the same objects as before (the host's),
 //! messages of ours and of the log by their keys, ids, the overlap of the given head with the end of the log, a fork.
 
+use crate::context::CoveredRange;
 use crate::log::known::{KnownMessage, MessageKey, OwnMessage};
 use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
@@ -23,7 +24,7 @@ pub(super) struct Handed<'h> {
     /// The session's history.
     pub(super) log: &'h [Logged],
     /// Messages of ours.
-    pub(super) own: Rc<HashMap<MessageKey, OwnMessage>>,
+    pub(super) own: Rc<HashMap<MessageKey, Vec<OwnMessage>>>,
     /// The first given messages are the first of the history: the host has seen that.
     pub(super) same: usize,
     /// The given messages behind those.
@@ -78,8 +79,7 @@ impl Handed<'_> {
     /// What to do; nothing where that takes what is not read yet. `has_end` says that as many of the last messages are read as
     /// were given, `is_all` that all are.
     pub(super) fn decide(&self, has_end: bool, is_all: bool) -> Option<Recognized> {
-        let covered = self.covered();
-        let base = self.walk(self.same, self.same, &covered);
+        let base = self.run(self.same, self.same);
         let done =
             |decision, walk: CommonRun, aligned| Some(Recognized { decision, hits: walk.hits, aligned });
         let end = self.log.len();
@@ -89,16 +89,14 @@ impl Handed<'_> {
         if self.replaces(&base) {
             return done(SyncDecision::Replace { from: base.from }, base, None);
         }
-        // What begins with the same objects is no window.
-        let is_other =
-            base.from == self.len() || self.log.get(base.at).is_some_and(|logged| logged.known.is_some());
-        if self.same > 0 && is_other {
+        // What begins with the same objects is no window, and here there is nothing else that it could be.
+        if self.same > 0 && base.from == self.len() {
             return done(SyncDecision::Branch { from: base.from, at: base.at }, base, None);
         }
         // Where it is not known that the beginning is another, more of it may be the same.
         let is_sure =
             is_all || (has_end && self.log.get(base.at).is_some_and(|logged| logged.known.is_some()));
-        let window = if self.same == 0 && is_sure { self.window(&covered) } else { None };
+        let window = if self.same == 0 && is_sure { self.window() } else { None };
         if let Some((walk, at)) = window {
             let is_longer = walk.count > base.count || (walk.count == base.count && walk.count > 0);
             let replaces = self.replaces(&walk);
@@ -131,30 +129,62 @@ impl Handed<'_> {
         self.log.iter().take_while(|logged| logged.known.is_some_and(|known| known.is_system)).count()
     }
 
-    /// Positions that summaries among the given messages stand for.
-    fn covered(&self) -> Vec<bool> {
-        let mut covered = vec![false; self.log.len()];
-        for given in self.given {
-            let Some(OwnMessage::Summary(covers)) = self.own.get(&given.key) else { continue };
-            for (covered, logged) in covered.iter_mut().zip(self.log) {
-                *covered |= covers.iter().any(|cover| (cover.from..cover.to).contains(&logged.index));
-            }
-        }
-        covered
+    /// What is ours of a message with this key.
+    fn ours(&self, given: &KnownMessage) -> &[OwnMessage] {
+        self.own.get(&given.key).map_or(&[], Vec::as_slice)
     }
 
-    /// Goes along from given message `from` and position `at` on, as far as they agree.
-    fn walk(&self, mut from: usize, mut at: usize, covered: &[bool]) -> CommonRun {
+    /// What the summaries that a given message may be stand for, the newest first.
+    fn covers(&self, given: &KnownMessage) -> Vec<&[CoveredRange]> {
+        let covers = self.ours(given).iter().rev().filter_map(|own| match own {
+            OwnMessage::Summary(covers) => Some(covers.as_slice()),
+            _ => None,
+        });
+        covers.collect()
+    }
+
+    /// Positions that summaries among the given messages stand for, where several of one text are there the `nth` of them, and
+    /// with `lacks` those that the app need not have.
+    fn gone(&self, nth: usize, lacks: bool) -> Vec<bool> {
+        let mut gone: Vec<bool> = self.log.iter().map(|logged| lacks && logged.is_optional).collect();
+        for given in self.given {
+            let covers = self.covers(given);
+            let Some(covers) = covers.get(nth).or(covers.last()) else { continue };
+            for (gone, logged) in gone.iter_mut().zip(self.log) {
+                *gone |= covers.iter().any(|cover| (cover.from..cover.to).contains(&logged.index));
+            }
+        }
+        gone
+    }
+
+    /// How far the given messages go along with the history from message `from` and position `at` on.
+    fn run(&self, from: usize, at: usize) -> CommonRun {
+        let alike = self.given.iter().map(|given| self.covers(given).len()).max().unwrap_or(0);
+        let lacks: &[bool] =
+            if self.log.iter().any(|logged| logged.is_optional) { &[false, true] } else { &[false] };
+        let mut best: Option<CommonRun> = None;
+        for (nth, lacks) in (0..alike.max(1)).flat_map(|nth| lacks.iter().map(move |lacks| (nth, *lacks))) {
+            let run = self.walk(from, at, &self.gone(nth, lacks));
+            if run.at == self.log.len() {
+                return run;
+            }
+            if best.as_ref().is_none_or(|best| run.from > best.from) {
+                best = Some(run);
+            }
+        }
+        best.unwrap_or_default()
+    }
+
+    /// Goes along from given message `from` and position `at` on, as far as they agree. Positions that
+    /// are `gone` are passed over.
+    fn walk(&self, mut from: usize, mut at: usize, gone: &[bool]) -> CommonRun {
         let mut walk = CommonRun::default();
         // Leading messages of the system are the system prompt, whatever it says by now.
         let mut leads = from == 0 && at == 0;
         // An app may have it elsewhere by now.
         let unsaid = if leads && !self.is_system(0) { self.systems() } else { 0 };
-        let may_lack = |at: usize| {
-            at < unsaid
-                || covered.get(at) == Some(&true)
-                || self.log.get(at).is_some_and(|logged| logged.is_optional)
-        };
+        let is_gone = |at: usize| at < unsaid || gone.get(at) == Some(&true);
+        let may_lack = |at: usize| is_gone(at) || self.log.get(at).is_some_and(|logged| logged.is_optional);
         while let Some(given) = self.given(from) {
             let system = |at: usize| {
                 self.log.get(at).and_then(|logged| logged.known).is_some_and(|known| known.is_system)
@@ -170,8 +200,8 @@ impl Handed<'_> {
             let found = loop {
                 let Some(logged) = self.log.get(next) else { break false };
                 let is_it = logged.known.is_some_and(|known| known.key == given.key)
-                    || self.own.get(&given.key) == Some(&OwnMessage::Part(logged.index));
-                if is_it {
+                    || self.ours(given).contains(&OwnMessage::Part(logged.index));
+                if is_it && !is_gone(next) {
                     break true;
                 }
                 if logged.is_erased && !may_lack(next) {
@@ -194,7 +224,7 @@ impl Handed<'_> {
                     walk.hits.push((from, next));
                 }
                 at = next + 1;
-            } else if !matches!(self.own.get(&given.key), Some(OwnMessage::Summary(_) | OwnMessage::Filler)) {
+            } else if self.ours(given).iter().all(|own| matches!(own, OwnMessage::Part(_))) {
                 break;
             }
             walk.count += 1;
@@ -222,7 +252,7 @@ impl Handed<'_> {
 
     /// The given head in the history, as an app hands it over that keeps the newest messages only: the longest overlap, with
     /// its position. One message alone says that only by its id.
-    fn window(&self, covered: &[bool]) -> Option<(CommonRun, usize)> {
+    fn window(&self) -> Option<(CommonRun, usize)> {
         let head = (0..self.len()).take_while(|&nth| self.is_system(nth)).count();
         let given = self.given(head)?;
         let mut best: Option<(CommonRun, usize)> = None;
@@ -232,7 +262,7 @@ impl Handed<'_> {
             if known.key != given.key && !by_id {
                 continue;
             }
-            let walk = self.walk(head, at, covered);
+            let walk = self.run(head, at);
             let counts = walk.count >= 2 || by_id;
             let ends = |walk: &CommonRun| walk.at == self.log.len();
             let is_better =
