@@ -1,6 +1,7 @@
 /** Entry `context-compactor/ai-sdk`: the AI SDK 6 and 7. Compaction is around the model, where prompt, tools and signal are. */
 
 import type { AdapterOptions, Message, Prepared, Session } from "../types.js";
+import { Calls } from "./calls.js";
 import { recallTools, type ExecutableRecallTools } from "./recall-tools.js";
 import { aiSdk, type AiSdkModel } from "./summarizers.js";
 import { Threads, type Fitted } from "./threads.js";
@@ -85,7 +86,7 @@ export function contextCompactor(options: ContextCompactorOptions = {}): Context
   const { thread } = options;
   const threads = new Threads("context-compactor/ai-sdk", options as AdapterOptions & Record<string, unknown>, ["thread"], "ai-sdk");
   const calls = new Calls();
-  const tools = threads.offersTools ? recallTools((name, input, id) => answer(calls, name, input, id)) : {};
+  const tools = threads.offersTools ? recallTools((name, input, id) => calls.answer(name, input, id)) : {};
 
   function bind(bound: { thread?: string; writer?: PartWriter }): ContextCompactor {
     const idOf = (call: any): string | undefined => {
@@ -189,32 +190,6 @@ export function compose(...steps: ((options: any) => any)[]): (options: any) => 
     for (const step of ordered) changed = { ...changed, ...(await step({ ...options, ...changed })) };
     return changed;
   };
-}
-
-/** Whose calls of the recall tools are under way: the SDK does not say it to a tool. */
-class Calls {
-  readonly #sessions = new Map<string, Session>();
-  #newest: Session | undefined;
-
-  add(id: string, session: Session): void {
-    this.#newest = session;
-    this.#sessions.set(id, session);
-    // Calls that were never executed.
-    if (this.#sessions.size > 1_000) this.#sessions.delete([...this.#sessions.keys()][0] as string);
-  }
-
-  take(id: string): Session | undefined {
-    const session = this.#sessions.get(id) ?? this.#newest;
-    this.#sessions.delete(id);
-    return session;
-  }
-}
-
-async function answer(calls: Calls, toolName: string, input: unknown, toolCallId: string): Promise<string> {
-  const session = calls.take(toolCallId);
-  if (!session) return "Nothing of this conversation was moved out of your context.";
-  const { content } = await session.recall.tools("ai-sdk").handle({ type: "tool-call", toolCallId, toolName, input });
-  return content[0]?.output.value ?? "";
 }
 
 function threadOf(context: unknown): unknown {

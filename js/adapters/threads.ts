@@ -277,9 +277,11 @@ function isTooLong(error: unknown): boolean {
   }
 }
 
-/** The provider's error, with ours as its cause. */
+/** The provider's error, with ours as the cause of all. */
 function because(error: unknown, cause: unknown): unknown {
-  if (error instanceof Error && error.cause === undefined) Object.defineProperty(error, "cause", { value: cause, configurable: true });
+  let first = error;
+  while (first instanceof Error && first.cause instanceof Error) first = first.cause;
+  if (first instanceof Error && first.cause === undefined) Object.defineProperty(first, "cause", { value: cause, configurable: true });
   return error;
 }
 

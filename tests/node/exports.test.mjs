@@ -36,6 +36,8 @@ const ENTRIES = {
   "./summarizers": ["aiSdk", "anthropic", "chrome", "openaiCompatible", "workersAi"],
   "./ai-sdk": ["compose", "contextCompactor"],
   "./fetch": ["compactingFetch"],
+  "./langchain": ["compactionMiddleware"],
+  "./mastra": ["ContextCompactor"],
   "./node": ["fileStore"],
   "./cloudflare": ["durableObjectStore"],
   "./sql": ["d1Driver", "libsqlDriver", "neonDriver", "pgDriver", "postgresDriver", "sqlStore", "sqliteDriver"],

@@ -25,12 +25,14 @@ const imports = `import { compact } from "context-compactor";
   import { estimateTokens, type TokenEstimate } from "context-compactor/tokens";
   import { contextCompactor, type ContextCompactor } from "context-compactor/ai-sdk";
   import { compactingFetch } from "context-compactor/fetch";
+  import { compactionMiddleware } from "context-compactor/langchain";
+  import { ContextCompactor as MastraCompactor } from "context-compactor/mastra";
   import { chrome } from "context-compactor/summarizers";
   export type Types = [ContextCompactor, RedisStoreOptions, SqlDriver, Split, DocumentedSession, ReactStats, TokenEstimate];
   export const tokens: number = estimateTokens("x");
   export const result: Promise<{ success: boolean }> = compact([]);
   export const started: Promise<void> = initialize(new Uint8Array(8));
-  export const others: unknown[] = [fileStore, durableObjectStore, redisStore, sqliteDriver, sqlStore, recall, chatCommand, detectFormat, optionsFromEnv, stats, storeConformance, contextCompactor, compactingFetch, chrome];`;
+  export const others: unknown[] = [fileStore, durableObjectStore, redisStore, sqliteDriver, sqlStore, recall, chatCommand, detectFormat, optionsFromEnv, stats, storeConformance, contextCompactor, compactingFetch, compactionMiddleware, MastraCompactor, chrome];`;
 
 test("F35", async (context) => {
   const temporary = await temporaryFolder(context);
@@ -97,7 +99,7 @@ test("F35", async (context) => {
     };
     assert.equal(await sized(""), false);
     assert.equal(await sized('export * from "context-compactor/history"; export * from "context-compactor/presets";'), false);
-    assert.equal(await sized('export * from "context-compactor/ai-sdk"; export * from "context-compactor/fetch";'), false);
+    assert.equal(await sized('export * from "context-compactor/ai-sdk"; export * from "context-compactor/fetch"; export * from "context-compactor/langchain"; export { ContextCompactor } from "context-compactor/mastra";'), false);
     assert.equal(await sized('export { loadTokenizer, ready } from "context-compactor/tokens";'), false);
     assert.equal(await sized('export { estimateTokens } from "context-compactor/tokens";'), true);
   });

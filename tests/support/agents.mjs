@@ -4,6 +4,7 @@
  * Messages, streamed or not.
  */
 
+import { randomUUID } from "node:crypto";
 import { createServer } from "node:http";
 import { setTimeout as sleep } from "node:timers/promises";
 
@@ -120,6 +121,9 @@ const tooLong = (api, tokens) =>
     ? `prompt is too long: ${tokens} tokens > ${WINDOW} maximum`
     : `This model's maximum context length is ${WINDOW} tokens. However, your messages resulted in ${tokens} tokens.`;
 
+/** Some SDKs take two messages of one id for one. */
+const newId = (kind) => `${kind}_${randomUUID()}`;
+
 /** Calls without a result and results without a call, in the order of the prompt. */
 function unpaired(events) {
   const problems = [];
@@ -172,12 +176,13 @@ function chatAnswer({ model }, { text, calls }, usage) {
   const called = calls.length > 0 ? { tool_calls: calls.map((call) => ({ ...toolCall(call), index: undefined })) } : {};
   const message = { role: "assistant", content: text || null, refusal: null, ...called };
   const choices = [{ index: 0, message, logprobs: null, finish_reason: calls.length > 0 ? "tool_calls" : "stop" }];
-  return { id: "chatcmpl-1", object: "chat.completion", created: 1_700_000_000, model, choices, usage: chatUsage(usage) };
+  return { id: newId("chatcmpl"), object: "chat.completion", created: 1_700_000_000, model, choices, usage: chatUsage(usage) };
 }
 
 function* chatStream({ model, stream_options: options }, { text, calls }, usage) {
+  const id = newId("chatcmpl");
   const chunk = (delta, finish_reason = null) => ({
-    id: "chatcmpl-1",
+    id,
     object: "chat.completion.chunk",
     created: 1_700_000_000,
     model,
@@ -195,9 +200,9 @@ function* chatStream({ model, stream_options: options }, { text, calls }, usage)
 function responsesAnswer({ model }, { text, calls }, { input, output }) {
   const items = calls.map(({ id, name, input }) => ({ id: `fc_${id}`, type: "function_call", call_id: id, name, arguments: JSON.stringify(input), status: "completed" }));
   const content = [{ type: "output_text", text, annotations: [] }];
-  const message = { id: "msg_1", type: "message", role: "assistant", status: "completed", content };
+  const message = { id: newId("msg"), type: "message", role: "assistant", status: "completed", content };
   return {
-    ...{ id: "resp_1", object: "response", created_at: 1_700_000_000, status: "completed", model, error: null, incomplete_details: null },
+    ...{ id: newId("resp"), object: "response", created_at: 1_700_000_000, status: "completed", model, error: null, incomplete_details: null },
     output: text ? [...items, message] : items,
     usage: { input_tokens: input, output_tokens: output, total_tokens: input + output, input_tokens_details: { cached_tokens: 0 }, output_tokens_details: { reasoning_tokens: 0 } },
   };
@@ -227,7 +232,7 @@ function* responsesStream(body, say, usage) {
 function messagesAnswer({ model }, { text, calls }, { input, output }) {
   const content = [...(text ? [{ type: "text", text }] : []), ...calls.map(({ id, name, input }) => ({ type: "tool_use", id, name, input }))];
   return {
-    ...{ id: "msg_1", type: "message", role: "assistant", model, content, stop_reason: calls.length > 0 ? "tool_use" : "end_turn", stop_sequence: null },
+    ...{ id: newId("msg"), type: "message", role: "assistant", model, content, stop_reason: calls.length > 0 ? "tool_use" : "end_turn", stop_sequence: null },
     usage: { input_tokens: input, output_tokens: output },
   };
 }

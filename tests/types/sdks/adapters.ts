@@ -1,12 +1,16 @@
 /** The adapters fit into the SDKs as their types want it, in every supported major. */
 
 import Anthropic from "@anthropic-ai/sdk";
+import { Agent } from "@mastra/core/agent";
 import * as ai6 from "ai6";
 import * as ai7 from "ai7";
+import { createAgent } from "langchain";
 import OpenAI from "openai";
 import { openSession, type AdapterOptions, type Session } from "context-compactor";
 import { compose, contextCompactor, type CompactionData } from "context-compactor/ai-sdk";
 import { compactingFetch } from "context-compactor/fetch";
+import { compactionMiddleware } from "context-compactor/langchain";
+import { ContextCompactor } from "context-compactor/mastra";
 import { aiSdk, anthropic, chrome, openaiCompatible, workersAi } from "context-compactor/summarizers";
 
 declare const model6: ai6.LanguageModel & object;
@@ -31,6 +35,11 @@ export type Ui = ai7.UIMessage<unknown, { compaction: CompactionData }>;
 export const stream = ai7.createUIMessageStream<Ui>({
   execute: ({ writer }) => writer.merge(ai7.streamText({ model: model7, prompt: "hi", prepareStep: cc.with({ writer, thread: "a" }).prepareStep }).toUIMessageStream<Ui>()),
 });
+
+export const langchain = createAgent({ model: "openai:gpt-5", middleware: [compactionMiddleware({ ...options, thread: ({ runtime }) => runtime.context.chat })] });
+
+const processor = new ContextCompactor({ ...options, thread: ({ requestContext }) => requestContext.get("chat") });
+export const mastra = new Agent({ id: "a", name: "a", instructions: "", model: "openai/gpt-5", inputProcessors: [processor], errorProcessors: [processor] });
 
 const fetch = compactingFetch({ thread: (body, headers) => headers.get("x-chat") ?? String(body["user"]) });
 export const openai = new OpenAI({ fetch });
