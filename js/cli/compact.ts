@@ -113,9 +113,10 @@ export function fatesOf(ledger: readonly LedgerEntry[]): Record<string, number> 
 /** Messages of one fate that follow each other. */
 export function runsOf(ledger: readonly LedgerEntry[]): { from: number; to: number; fate: string; reason?: string }[] {
   const runs: { from: number; to: number; fate: string; reason?: string }[] = [];
-  for (const { index, fate, reason } of ledger) {
+  for (const { index, fate, quoted, reason: why } of ledger) {
+    const reason = why ?? (quoted ? "quoted after the summary" : undefined);
     const last = runs.at(-1);
-    if (last && last.fate === fate && last.to === index - 1) last.to = index;
+    if (last && last.fate === fate && last.reason === reason && last.to === index - 1) last.to = index;
     else runs.push({ from: index, to: index, fate, ...(reason === undefined ? {} : { reason }) });
   }
   return runs;

@@ -186,6 +186,7 @@ function printCompactions(compactions: readonly Compaction[], kind: Input["kind"
     terminal.heading(`Compaction ${nth + 1} of ${compactions.length}, before message ${one.at}${time}: ${number(one.before)} → ${number(one.after)} tokens`);
     printLoss(one, terminal);
   }
+  if (kind === "context-compactor") terminal.line(terminal.paint("dim", "  The archive has all of it, and session.recall reads it."));
 }
 
 const BACK = { result: "read again", user: "said again", none: "from elsewhere" };

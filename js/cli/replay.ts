@@ -140,7 +140,8 @@ function print({ input, window, stable, outcomes }: { input: Input; window: Wind
   terminal.line();
   const first = outcomes[0]?.usd ?? 0;
   const rows = outcomes.map(({ policy, calls, usd, cacheMisses, compactions, largestPrompt, refused, stopped }) => {
-    const share = first === 0 ? "" : `${usd <= first ? "−" : "+"}${Math.abs(Math.round((100 * (usd - first)) / first))} %`;
+    const change = first === 0 ? 0 : Math.round((100 * (usd - first)) / first);
+    const share = change === 0 ? "0 %" : `${change < 0 ? "−" : "+"}${Math.abs(change)} %`;
     return [policy, number(calls), dollars(usd), policy === outcomes[0]?.policy ? "" : share, number(cacheMisses), number(compactions), number(largestPrompt), number(refused), stopped ? "stopped" : ""];
   });
   const align = ["left", ...Array.from({ length: 7 }, () => "right" as const)] as ("left" | "right")[];

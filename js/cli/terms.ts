@@ -18,7 +18,7 @@ const DEFINED = /\b(?:func|function|def|class|type|struct|enum|interface|trait|f
 const CONSTANT = /^[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+$/;
 /** `parseLine`, `parse_line`, `Line2`: no word of a language. */
 const MADE_UP = /[a-z][A-Z]|[A-Za-z]_[A-Za-z]|[A-Z]{2,}[a-z]{2}|[a-z]\d/;
-const TICKET = /\b[A-Z][A-Z0-9]{1,9}-\d{1,6}\b/g;
+const TICKET = /(?<![\w-])[A-Z][A-Z0-9]{1,9}-\d{1,6}(?![\w-])/g;
 const UUID = /\b[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b/g;
 const HASH = /(?<![\w-])(?=[a-f]*\d)(?=\d*[a-f])[0-9a-f]{7,40}(?![\w-])/g;
 const NUMBER = /(?<![\w.,:/#-])\d[\d,]*(?:\.\d+)?%?(?![\w:/-]|\.\d)/g;
