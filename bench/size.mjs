@@ -33,6 +33,9 @@ const subpaths = {
 /** What `mirrorStore` loads with its first call. */
 const mirror = /^store\/mirror\/(?!own\.)/;
 
+/** The command line, which no app imports. */
+const commandLine = /^cli\//;
+
 /** Sizes of each part: `{ part: { raw, gzip, brotli } }`. */
 export function sizes() {
   const wasm = readFileSync(join(pkg, "core.wasm"));
@@ -45,7 +48,7 @@ export function sizes() {
     .sort()
     .filter((file) => file.endsWith(".js") && !generated.has(basename(file)));
   const whole = (files) => Buffer.concat(files.map((file) => readFileSync(join(pkg, "dist", file))));
-  const facade = whole(scripts.filter((file) => ![...Object.values(subpaths), mirror].some((own) => own.test(file))));
+  const facade = whole(scripts.filter((file) => ![...Object.values(subpaths), mirror, commandLine].some((own) => own.test(file))));
   const measured = { "core.wasm": measure(wasm), glue: measure(glue), facade: measure(facade), base64: measure(inline) };
   const sum = (...parts) => ({
     raw: parts.reduce((total, part) => total + measured[part].raw, 0),
@@ -63,6 +66,7 @@ export function sizes() {
       ]),
     ),
     "two copies (mirrorStore), loaded when they are needed": measure(whole(scripts.filter((file) => mirror.test(file)))),
+    "command line (npx context-compactor)": measure(whole(scripts.filter((file) => commandLine.test(file)))),
     "catalogue of models, loaded when it is needed": measure(catalogue),
     "tokenizer.wasm, loaded when it is needed": measure(readFileSync(join(pkg, "tokenizer.wasm"))),
     "evaluator.wasm, of the package of its own": measure(readFileSync(join(pkg, "../pkg-evaluator/evaluator.wasm"))),

@@ -36,7 +36,7 @@ export interface Input {
 }
 
 /** Reads all of a file, or of stdin. */
-export async function readText(name: string): Promise<string> {
+async function readText(name: string): Promise<string> {
   if (name !== "-") {
     try {
       return (await readFile(name)).toString();

@@ -39,19 +39,24 @@ async function main(args: readonly string[]): Promise<number> {
   }
 }
 
-function failed(error: unknown): number {
-  if (error instanceof Exit) {
-    process.stderr.write(`context-compactor: ${error.message}\n`);
-    return error.code;
-  }
+/** Tells people why a run ended, and the program that asked for `--json`. */
+function failed(error: unknown, args: readonly string[]): number {
+  const told = (exit: number, message: string): number => {
+    process.stderr.write(`context-compactor: ${message}\n`);
+    // Behind an empty line comes help.
+    const [what] = message.split("\n\n", 1);
+    const object = { version: 1, command: args[0], error: { exit, message: what } };
+    if (args.includes("--json")) process.stdout.write(`${JSON.stringify(object, undefined, 2)}\n`);
+    return exit;
+  };
+  if (error instanceof Exit) return told(error.code, error.message);
   const { code, message, stack } = error as { code?: string; message?: string; stack?: string };
   const byInput: Record<string, number> = {
     ...{ invalid_option: EXIT.usage, unknown_model: EXIT.usage, invalid_message: EXIT.input, unknown_format: EXIT.input },
     ...{ unsupported_value: EXIT.input, too_large: EXIT.input, schema_too_new: EXIT.input, context_overflow: EXIT.tooLarge },
   };
   const known = code === undefined ? undefined : byInput[code];
-  process.stderr.write(`context-compactor: ${code === undefined ? (stack ?? String(error)) : `${message ?? ""} (${code})`}\n`);
-  return known ?? EXIT.problems;
+  return told(known ?? EXIT.problems, code === undefined ? (stack ?? String(error)) : `${message ?? ""} (${code})`);
 }
 
 // Who reads has read enough, as `head` does.
@@ -66,8 +71,9 @@ process.on("SIGINT", () => {
   process.exit(EXIT.interrupted);
 });
 
-void main(process.argv.slice(2))
-  .catch(failed)
+const args = process.argv.slice(2);
+void main(args)
+  .catch((error: unknown) => failed(error, args))
   .then((code) => {
     process.exitCode = code;
   });

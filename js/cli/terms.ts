@@ -6,7 +6,7 @@ import type { Message } from "../index.js";
 export type TermKind = "path" | "name" | "number" | "command" | "constraint";
 
 /** Terms by their key, `kind text`. */
-export type Terms = Set<string>;
+type Terms = Set<string>;
 
 export const keyOf = (kind: TermKind, text: string): string => `${kind} ${text}`;
 export const kindOf = (key: string): TermKind => key.slice(0, key.indexOf(" ")) as TermKind;
@@ -34,10 +34,10 @@ export function definedIn(texts: Iterable<string>): Set<string> {
 }
 
 /** The last two parts of a path: from where it is looked at differs. */
-export const tailOf = (path: string): string => path.split("/").filter(Boolean).slice(-2).join("/");
+const tailOf = (path: string): string => path.split("/").filter(Boolean).slice(-2).join("/");
 
 /** Terms of a text. Numbers only where they are `said`: elsewhere most are positions. */
-export function termsOf(text: string, defined: ReadonlySet<string>, withNumbers: boolean): Terms {
+function termsOf(text: string, defined: ReadonlySet<string>, withNumbers: boolean): Terms {
   const found: Terms = new Set();
   for (const [path] of text.matchAll(PATH)) {
     const clean = path.replace(/[.,]+$/, "");
@@ -64,7 +64,7 @@ function isTelling(text: string): boolean {
 const TRIVIAL = /^(?:cd|ls|cat|echo|head|tail|pwd|grep|rg|find|wc|sed|mkdir|rm|cp|mv|sleep|which|true|git (?:status|diff|log|add|commit|push|pull|show|branch|checkout|stash|rev-parse))\b/;
 
 /** The commands of a call, each by itself. */
-export function commandsOf(part: Part): Terms {
+function commandsOf(part: Part): Terms {
   const { command, cmd } = Object(part.input) as { command?: unknown; cmd?: unknown };
   const given = command ?? cmd;
   const text = Array.isArray(given) ? String(given.at(-1)) : typeof given === "string" ? given : "";

@@ -35,7 +35,7 @@ interface Command {
 
 const READING: OptionName[] = ["format", "json"];
 
-export const COMMANDS = {
+const COMMANDS = {
   inspect: { argument: "FILE", help: "what fills the context, and what the agent's own compactions lost", options: ["window", "model", "report", "no-redact", ...READING] },
   validate: { argument: "FILE", help: "what the provider would refuse", options: ["strict", ...READING] },
   count: { argument: "FILE", help: "tokens by role, with bounds", options: ["exact", "model", ...READING] },

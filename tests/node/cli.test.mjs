@@ -9,7 +9,19 @@ import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "no
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, test } from "node:test";
+import Ajv from "ajv/dist/2020.js";
 import { cli, files } from "../support/cli.mjs";
+
+const schema = JSON.parse(readFileSync(new URL("../../docs/cli.schema.json", import.meta.url), "utf8"));
+const ajv = new Ajv({ allErrors: true });
+ajv.addSchema(schema, "cli");
+/** Objects may gain fields; those of a command are all in the schema. */
+function isDocumented(object) {
+  const kind = object.error && object.file === undefined ? "failure" : object.command;
+  const validate = ajv.getSchema(`cli#/$defs/${kind}`);
+  assert.ok(validate(object), JSON.stringify(validate.errors));
+  assert.deepEqual(Object.keys(object).filter((name) => !(name in schema.$defs[kind].properties)), []);
+}
 
 const folder = mkdtempSync(join(tmpdir(), "context-compactor-"));
 after(() => rmSync(folder, { recursive: true }));
@@ -42,6 +54,7 @@ for (const kind of Object.keys(files)) {
       assert.deepEqual([file.code, stdin.code], [0, 0], file.stderr + stdin.stderr);
       const object = JSON.parse(stdin.stdout);
       assert.deepEqual([object.version, object.command, object.file], [1, command, "-"]);
+      isDocumented(object);
       assert.equal(stdin.stderr, "", "with --json nothing is said to people");
       const text = (isData(command) ? file.stderr : file.stdout).split("\n");
       if (isData(command)) assert.ok(kind === "archive" || object.output === file.stdout, "the same data, in the object");
@@ -53,6 +66,21 @@ for (const kind of Object.keys(files)) {
     });
   }
 }
+
+test("E24: what else is printed with --json is as the schema says", async () => {
+  const run = (...args) => cli([...args, "--json"], { cwd: folder });
+  const runs = [
+    await run("doctor"),
+    await run("import", "archive", "--store", "store"),
+    await run("export", "invoicing", "--store", "store"),
+    await run("export", "invoicing", "--store", "store", "-o", "out.jsonl"),
+    await run("count", "openai-lines", "--exact"),
+    await run("inspect", "nowhere"),
+    await run("nothing"),
+  ];
+  assert.deepEqual(runs.map(({ code }) => code), [0, 0, 0, 0, 0, 3, 2]);
+  for (const { stdout } of runs) isDocumented(JSON.parse(stdout));
+});
 
 test("E24: what came compacted comes in the format that was read, and is read again", async () => {
   for (const kind of Object.keys(files)) {

@@ -105,7 +105,7 @@ const timeOf = (nth) => new Date(START + nth * 15_000).toISOString();
 const linesOf = (values) => values.map((value) => `${JSON.stringify(value)}\n`).join("");
 
 /** What an agent's own compaction left, which is little. */
-export const SUMMARY = "This session is being continued from a previous conversation. The user wants invoices rounded per line; the totals agree now, and the migration comes next.";
+const SUMMARY = "This session is being continued from a previous conversation. The user wants invoices rounded per line; the totals agree now, and the migration comes next.";
 
 /** The place of a compaction: before the first word of the user after two thirds. */
 const cutOf = (all, isUser) => all.findIndex((message, index) => index > (all.length * 2) / 3 && isUser(message));
