@@ -107,7 +107,7 @@ function largestOf(input: Input, sizes: readonly Size[], points: readonly Point[
   return [...largest].map((index) => {
     const results = partsOf(input.messages[index] as object).filter(({ kind }) => kind === "result");
     const longest = results.reduce((most, one) => (one.text.length > most.text.length ? one : most), { kind: "result", role: "tool", text: "" } as Part);
-    const { tool, target } = calls.get(longest.id ?? "") ?? { tool: "?", target: shortened(longest.text, 80) };
+    const { tool, target } = calls.get(longest.id ?? "") ?? { tool: longest.name ?? "?", target: shortened(longest.text, 80) };
     // It is sent until a compaction that does not keep it.
     const end = input.changes.find(({ at, kept }) => at > index && !kept.includes(index))?.at ?? Infinity;
     const sent = points.filter((point) => point.index > index && point.index < end).length;

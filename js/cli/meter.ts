@@ -3,7 +3,7 @@
 import { modelFacts, type Message, type ModelPrices } from "../entry/inline.js";
 import { estimateTokens, estimateTokensDetailed } from "../entry/tokens-inline.js";
 import type { Input } from "./input.js";
-import { partsOf } from "./said.js";
+import { partsOf, speakerOf } from "./said.js";
 
 export const CATEGORIES = ["system", "tools", "user", "assistant", "tool results", "summary"] as const;
 export type Category = (typeof CATEGORIES)[number];
@@ -63,7 +63,7 @@ export function sizesOf(messages: readonly Message[], input: Input, model = inpu
   return messages.map((message, at) => {
     const parts = partsOf(message);
     const tokens = byMessage[at] ?? 0;
-    const role = parts.find(({ kind }) => kind !== "result")?.role ?? "tool";
+    const role = speakerOf(message);
     const texts = parts.filter(({ kind }) => kind === "result").map(({ text }) => estimateTokens(text, modelFor(model)));
     const results = role === "tool" ? tokens : Math.min(tokens, texts.reduce((sum, one) => sum + one, 0));
     return { category: role === "tool" ? "tool results" : role, tokens, results };

@@ -10,7 +10,7 @@ export interface Part {
   text: string;
   /** Of a call or result: the call's id, where the format has one. */
   id?: string;
-  /** Of a call: the tool. */
+  /** Of a call, and of a result that names it: the tool. */
   name?: string;
   /** Of a call: its input. */
   input?: unknown;
@@ -102,13 +102,15 @@ function partsOfPiece(
     const output = block["output"] ?? block["errorText"];
     return output === undefined ? [made] : [made, result(block["toolCallId"], output)];
   }
-  if (block["functionCall"]) {
-    const { id, name, args } = fieldsOf(block["functionCall"]);
+  // As JavaScript spells it, and as Python does.
+  const [called, answered] = [block["functionCall"] ?? block["function_call"], block["functionResponse"] ?? block["function_response"]];
+  if (called) {
+    const { id, name, args } = fieldsOf(called);
     return [call(id, name, args)];
   }
-  if (block["functionResponse"]) {
-    const { id, response } = fieldsOf(block["functionResponse"]);
-    return [result(id, response)];
+  if (answered) {
+    const { id, name, response } = fieldsOf(answered);
+    return [{ ...result(id, response), name: textIn(name) ?? "?" }];
   }
   if (type === "thinking" || type === "reasoning" || block["thought"] === true) {
     return [{ kind: "thinking", role, text: textIn(block["thinking"]) ?? textIn(block["text"]) ?? "" }];
@@ -122,6 +124,12 @@ function roleOf({ role, type }: Fields): Part["role"] {
   if (role === "system" || role === "developer") return "system";
   if (role === "tool" || role === "function") return "tool";
   return role === undefined && typeof type === "string" && /(_call|^reasoning)$/.test(type) ? "assistant" : "user";
+}
+
+/** Who says a message, also one whose parts are not known. */
+export function speakerOf(message: Message): Part["role"] {
+  const parts = partsOf(message);
+  return parts.length === 0 ? roleOf(fieldsOf(message)) : (parts.find(({ kind }) => kind !== "result")?.role ?? "tool");
 }
 
 /** True for what a model answered, which a call came before. */

@@ -31,7 +31,7 @@ const ENDS = [
   [["inspct", "x"], "", 2, /did you mean inspect\?/],
   [["inspect"], "", 2, /needs a FILE, or - for stdin/],
   [["inspect", "a", "b"], "", 2, /takes one FILE, and b/],
-  [["inspect", "-", "--wndow", "1"], hello, 2, /did you mean --window\?/],
+  [["inspect", "-", "--windows", "1"], hello, 2, /did you mean --window\?/],
   [["inspect", "-", "--window", "many"], hello, 2, /a number of tokens/],
   [["inspect", "-", "--window"], hello, 2, /argument missing/],
   [["inspect", "-", "--format", "openai"], hello, 2, /did you mean openai-chat\?/],
