@@ -43,6 +43,9 @@ const subpaths = {
 const mirror = /^store\/mirror\/(?!own\.)/;
 const pool = /^pool\//;
 
+/** The command line, which no app imports. */
+const commandLine = /^cli\//;
+
 /** Sizes of each part: `{ part: { raw, gzip, brotli } }`. */
 export function sizes() {
   const wasm = readFileSync(join(pkg, "core.wasm"));
@@ -55,7 +58,7 @@ export function sizes() {
     .sort()
     .filter((file) => file.endsWith(".js") && !generated.has(basename(file)));
   const whole = (files) => Buffer.concat(files.map((file) => readFileSync(join(pkg, "dist", file))));
-  const facade = whole(scripts.filter((file) => ![...Object.values(subpaths), mirror, pool].some((own) => own.test(file))));
+  const facade = whole(scripts.filter((file) => ![...Object.values(subpaths), mirror, pool, commandLine].some((own) => own.test(file))));
   const measured = { "core.wasm": measure(wasm), glue: measure(glue), facade: measure(facade), base64: measure(inline) };
   const sum = (...parts) => ({
     raw: parts.reduce((total, part) => total + measured[part].raw, 0),
@@ -74,6 +77,7 @@ export function sizes() {
     ),
     "two copies (mirrorStore), loaded when they are needed": measure(whole(scripts.filter((file) => mirror.test(file)))),
     "sessions by key (sessionPool), loaded when they are needed": measure(whole(scripts.filter((file) => pool.test(file)))),
+    "command line (npx context-compactor)": measure(whole(scripts.filter((file) => commandLine.test(file)))),
     "catalogue of models, loaded when it is needed": measure(catalogue),
     "tokenizer.wasm, loaded when it is needed": measure(readFileSync(join(pkg, "tokenizer.wasm"))),
     "evaluator.wasm, of the package of its own": measure(readFileSync(join(pkg, "../pkg-evaluator/evaluator.wasm"))),

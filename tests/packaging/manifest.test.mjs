@@ -117,15 +117,21 @@ test("E6, E7: the entries of databases bring neither the engine nor a client", (
   }
 });
 
-test("nothing but the entry for Node names Node's modules", () => {
+test("nothing but the entry for Node and the command line name Node's modules", () => {
   const dist = new URL("pkg/dist/", root);
   const scripts = readdirSync(dist, { recursive: true }).filter((file) => file.endsWith(".js"));
   const naming = scripts.filter((file) => /["']node:/.test(read(`pkg/dist/${file}`)));
-  const others = naming.filter((file) => !file.startsWith(join("store", "file")));
+  const isOfNode = (file) => [join("store", "file"), join("cli", "/")].some((folder) => file.startsWith(folder));
+  const others = naming.filter((file) => !isOfNode(file));
   assert.ok(naming.length > 0);
   assert.deepEqual(others, []);
   const importing = scripts.filter((file) => /store\/file\/|\.\/file\//.test(read(`pkg/dist/${file}`)));
   assert.deepEqual(importing, [join("entry", "node.js")]);
+  // The command line stands on the public entries; and on nothing of the package beside them but names that are near.
+  const cli = scripts.filter((file) => file.startsWith(join("cli", "/")));
+  const used = cli.flatMap((file) => Array.from(read(`pkg/dist/${file}`).matchAll(/(?:from |import\()"(\.\.\/[^"]+)"/g), ([, path]) => path));
+  assert.deepEqual([...new Set(used)].sort(), ["../entry/history-inline.js", "../entry/inline.js", "../entry/node.js", "../entry/tokens-inline.js", "../near.js"]);
+  assert.deepEqual(scripts.filter((file) => !cli.includes(file) && /\/cli\//.test(read(`pkg/dist/${file}`))), []);
 });
 
 test("the licences are the repository's", () => {

@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { test } from "node:test";
 import { expectedAlone } from "./alone.mjs";
@@ -92,6 +93,16 @@ test("Node", async (context) => {
   await context.test("F35: what requires and what imports the package share it", async () => {
     const { stdout } = await exec(process.execPath, ["--no-warnings", "both.cjs"], { cwd: folder });
     assert.equal(stdout, "true true\n");
+  });
+  await context.test("E24: the command line, as npx starts it", async () => {
+    const history = JSON.stringify([{ role: "user", content: "Hello." }]);
+    await writeFile(join(folder, "history.json"), history);
+    const npx = (...args) => exec("npx", ["--no-install", "--offline", "context-compactor", ...args], { cwd: folder });
+    const { stdout } = await npx("validate", "history.json", "--json");
+    assert.equal(JSON.parse(stdout).valid, true);
+    assert.match((await npx("--version")).stdout, /^\d+\.\d+\.\d+\n$/);
+    const failed = await npx("validat", "history.json").catch((error) => error);
+    assert.deepEqual([failed.code, /did you mean validate\?/.test(failed.stderr)], [2, true]);
   });
   await context.test("context-compactor/node", async () => {
     const results = [];

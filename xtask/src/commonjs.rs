@@ -46,9 +46,11 @@ pub(crate) fn write(root: &Path, package: &Package) -> Result<()> {
         .arg(format!("--outdir={}", folder.display())))
 }
 
-/// Entries of hosts that import a compiled module.
+/// Entries of hosts that import a compiled module, and the command line, which nothing requires.
 fn runs_elsewhere(name: &str) -> bool {
-    name.starts_with("entry/") && ["workerd.", "edge."].iter().any(|host| name.contains(host))
+    let is_of_host =
+        name.starts_with("entry/") && ["workerd.", "edge."].iter().any(|host| name.contains(host));
+    is_of_host || name.starts_with("cli/")
 }
 
 fn is_data(package: &Package, name: &str) -> bool {
