@@ -8,6 +8,7 @@ export { importSession } from "./import.js";
 export { modelFacts } from "./models.js";
 export { isContextOverflow } from "./overflow.js";
 export { salvage } from "./salvage.js";
+export { recallTools } from "./recall-tools.js";
 export { openSession } from "./session.js";
 export { deleteSession, listSessions } from "./sessions.js";
 export { encryptedStore, type EncryptionOptions } from "./store/encrypted.js";
