@@ -1,42 +1,60 @@
 /** Compacting once, and planning it: no session, no store. */
 
+import { readState, withStateOptions } from "./carried.js";
 import { decode, pack } from "./codec.js";
 import { checkAborted, drive, driveSync, run } from "./driver.js";
 import { factsFor } from "./models.js";
 import { engineOptions, hostOf, toResult, withFacts, type EngineResult, type Item } from "./options.js";
 import { quietly } from "./quietly.js";
 import { ASSUMED, warnOnce, type Warning } from "./warnings.js";
-import type { CompactionResult, CompactOptions, Message, NewMessageAmong, Plan } from "./types.js";
+import type { CarriedResult, CompactionResult, CompactOptions, Message, NewMessageAmong, Plan, State, StateOptions } from "./types.js";
 
 /**
- * Compacts a history once, whatever its size, and stores nothing. The result's `messages` are what to send; kept messages
- * are the same objects. A failed summary is not thrown: the result has `success: false`, the `error`, and the messages
+ * Compacts a history once, and stores nothing: whatever its size, or with `state` when that is due, going on from the call
+ * before. The result's `messages` are what to send; kept messages are the same objects. With `state`, write the result's
+ * `state` to where the next call finds it whenever `changed` is true. A failed summary is not thrown: the result has `success: false`, the `error`, and the messages
  * that were passed, as far as steps without a summary did not change them. Rejects with `invalid_option`,
- * `invalid_message`, `unknown_format`, `unknown_model`, and with `aborted` after `signal`.
+ * `invalid_message`, `unknown_format`, `unknown_model`, with `aborted` after `signal`, and with `store_corrupt` or
+ * `schema_too_new` (field `state`) for a state that is damaged, signed with another key or of a newer release.
  */
 export async function compact<M extends Message>(
   messages: readonly M[],
-  options: CompactOptions = {},
+  options: Omit<CompactOptions, "state"> & { state: State | null | StateOptions },
+): Promise<CarriedResult<M | NewMessageAmong<M>>>;
+export async function compact<M extends Message>(
+  messages: readonly M[],
+  options?: CompactOptions,
+): Promise<CompactionResult<M | NewMessageAmong<M>>>;
+export async function compact<M extends Message>(
+  messages: readonly M[],
+  given: Omit<CompactOptions, "state"> & { state?: State | null | StateOptions } = {},
 ): Promise<CompactionResult<M | NewMessageAmong<M>>> {
   const { bytes, ends } = pack(messages);
+  const options = withStateOptions(given) as CompactOptions;
   const read = engineOptions(options, "compact");
   const host = hostOf(read, (whose, at, body) => (whose === "ours" ? (decode(body) as Message) : (messages[at] as M)));
-  const given = withFacts(read, await factsFor(options));
+  const values = withFacts(read, await factsFor(options));
+  const carried = options.state === undefined ? undefined : await readState(read.host);
   checkAborted(options.signal);
-  if (run((engine) => engine.assumesWindow(given))) warn(options, ASSUMED);
-  const operation = run((engine) => engine.compactOnce(bytes, ends, given));
+  if (run((engine) => engine.assumesWindow(values))) warn(options, ASSUMED);
+  const operation = run((engine) =>
+    carried ? engine.compactCarried(bytes, ends, values, carried.text) : engine.compactOnce(bytes, ends, values),
+  );
   // The logger has them already.
   host.notify = ({ event, ...data }) => {
     if (event === "warning" && !options.logger) warnOnce(data as unknown as Warning);
   };
   let thrown = new Map<number, unknown>();
-  const { items, result } = await drive<{ items: Item[]; result: EngineResult }>(operation, host, (_, causes) => {
+  const { items, result, state } = await drive<{ items: Item[]; result: EngineResult; state?: string }>(operation, host, (_, causes) => {
     thrown = causes;
   });
   const kept = items.map((item) =>
     item.seq === undefined ? (decode(item.body ?? "null") as NewMessageAmong<M>) : (messages[item.seq] as M),
   );
-  return toResult(result, kept, thrown);
+  const done = toResult(result, kept, thrown);
+  if (!carried) return done;
+  const next = state === undefined ? null : await carried.seal(state);
+  return { ...done, state: result.changed ? next : carried.value } as CarriedResult<M | NewMessageAmong<M>>;
 }
 
 function warn({ logger }: CompactOptions, warning: Warning): void {

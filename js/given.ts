@@ -158,7 +158,8 @@ function documentedAs(name: string): [Option, Documented] | undefined {
 }
 
 function takes(call: Call, { calls }: Option): boolean {
-  if (calls === undefined) return true;
+  if (calls === undefined || calls === call) return true;
+  if (calls === "compact") return false;
   return call === "openSession" || (call === "importSession" && calls === "sessions");
 }
 

@@ -9,6 +9,7 @@ export { modelFacts } from "./models.js";
 export { isContextOverflow } from "./overflow.js";
 export { sessionPool } from "./pool.js";
 export { salvage } from "./salvage.js";
+export { recallTools } from "./recall-tools.js";
 export { openSession } from "./session.js";
 export { deleteSession, listSessions } from "./sessions.js";
 export { encryptedStore, type EncryptionOptions } from "./store/encrypted.js";

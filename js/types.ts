@@ -12,6 +12,7 @@ export type {
   Provider,
   ReactOptions,
   SessionOptions,
+  StateOptions,
   SummarizeOptions,
 } from "./generated/options.js";
 export type * from "./types/adapters.js";

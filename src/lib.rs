@@ -120,6 +120,18 @@ pub fn compact_once(bytes: &[u8], ends: &[u32], given: JsValue) -> Thrown<Operat
     Ok(Operation::new(CoreSession::compact_once(settings(given)?, bodies(bytes, ends)?), to_js))
 }
 
+/// Compacts a history when that is due, from where `state` left off: `{ items, result, state? }`.
+#[wasm_bindgen(js_name = compactCarried)]
+pub fn compact_carried(
+    bytes: &[u8],
+    ends: &[u32],
+    given: JsValue,
+    state: Option<String>,
+) -> Thrown<Operation> {
+    let bodies = bodies(bytes, ends)?;
+    Ok(Operation::new(CoreSession::compact_carried(settings(given)?, bodies, state), to_js))
+}
+
 /// What a session with these messages would do next.
 #[wasm_bindgen(js_name = planOnce)]
 pub fn plan_once(bytes: &[u8], ends: &[u32], given: JsValue) -> Thrown<Operation> {

@@ -36,6 +36,19 @@ impl Session {
         Ok(Operation::new(begin, |(core, opened)| Ok(Session::opened(core, opened)?.into())))
     }
 
+    /// A handle on messages in a new store, in which what `state` refers to can be read.
+    #[wasm_bindgen(js_name = recallCarried)]
+    pub fn recall_carried(
+        given: JsValue,
+        bytes: &[u8],
+        ends: &[u32],
+        state: Option<String>,
+        max_batch_ops: usize,
+    ) -> Thrown<Operation> {
+        let begin = CoreSession::recall_carried(settings(given)?, bodies(bytes, ends)?, state, max_batch_ops);
+        Ok(Operation::new(begin, |core| Ok(JsValue::from(Session { core: core.clone() }))))
+    }
+
     /// `{ places, format? }`.
     pub fn append(&self, bytes: &[u8], ends: &[u32]) -> Thrown<Operation> {
         Ok(Operation::new(self.core.append(bodies(bytes, ends)?), to_js))

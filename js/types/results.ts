@@ -3,6 +3,7 @@
 import type { CompactionError } from "../errors.js";
 import type { Names } from "../generated/options.js";
 import type { Message, NewMessageAmong, Usage } from "./messages.js";
+import type { State } from "./state.js";
 
 /** One step of a compaction. */
 export interface Edit {
@@ -92,6 +93,13 @@ export type CompactionResult<M = Message> = CompactionReport<M> &
         error: CompactionError;
       }
   );
+
+/** What `compact(messages, { state })` did. `changed` is true when `state` is another one than was passed: store it then. */
+export type CarriedResult<M = Message> = CompactionResult<M> & {
+  /** What to pass to the next call for this conversation: a JSON object of a few KB, for example for a `jsonb` column. `null` as
+   *  long as there is nothing to remember. */
+  state: State | null;
+};
 
 /** The part of a compaction's result that successes and failures share. */
 export interface CompactionReport<M = Message> {

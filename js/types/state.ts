@@ -1,6 +1,6 @@
 /** A session's goal, context, checkpoints and snapshots. */
 
-import type { Message, NewMessageAmong } from "./messages.js";
+import type { Format, Message, NewMessageAmong } from "./messages.js";
 
 /** The goal of a session. It is part of the system prompt, is never compressed, and guides summaries. */
 export interface Goal {
@@ -18,6 +18,18 @@ export interface Goal {
   decisions: { id: string; description: string; rationale: string; locked: boolean }[];
   /** Files that the work created, changed or deleted. */
   artifacts: { type: "file"; path: string; action: "created" | "modified" | "deleted" }[];
+}
+
+/** What a compaction of a history that the app keeps goes on from. It holds summaries and other parts of the prompt, and no
+ *  messages of the app but those that a summary quotes. JSON, and only for this library to read. */
+export interface State {
+  /** Version of its form. */
+  v: number;
+  /** The messages' format. */
+  format: Format;
+  /** With option `state.key`: the signature, in hex. */
+  signature?: string;
+  [field: string]: unknown;
 }
 
 /** How detailed a checkpoint is: 1 compact, 2 moderate, 3 detailed. */

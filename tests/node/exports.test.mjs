@@ -23,6 +23,7 @@ const ENTRIES = {
     "modelFacts",
     "openSession",
     "planCompaction",
+    "recallTools",
     "salvage",
     "sessionPool",
     "version",

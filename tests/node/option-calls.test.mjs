@@ -69,6 +69,7 @@ const SESSION = {
   limits: [{ storeTimeoutMs: 5_000 }, /openSession/],
   onDiverged: ["throw", /openSession/],
 };
+const CARRYING = { state: [{ when: "now" }, /give it to compact/] };
 const OPENING = { parent: ["other", /openSession/], acceptDataLoss: [true, /openSession/], mustExist: [true, /openSession/] };
 
 const archive = await (async () => {
@@ -111,12 +112,13 @@ for (const [name, value] of Object.entries(SUMMARIZE)) {
 
 test("F14: the top of the table is all here", () => {
   const tops = OPTIONS.map(({ path }) => path).filter((path) => !path.includes("."));
-  assert.deepEqual([...Object.keys(EVERY), ...Object.keys(OF_PRESET), ...Object.keys({ ...SESSION, ...OPENING })].sort(), tops.sort());
+  assert.deepEqual([...Object.keys(EVERY), ...Object.keys(OF_PRESET), ...Object.keys({ ...SESSION, ...OPENING, ...CARRYING })].sort(), tops.sort());
 });
 
-for (const [name, [value, remedy]] of Object.entries({ ...SESSION, ...OPENING })) {
+for (const [name, [value, remedy]] of Object.entries({ ...SESSION, ...OPENING, ...CARRYING })) {
   test(`F14: ${name} is refused by a call that has no use for it, with what to do instead`, async () => {
-    const refusing = ["compact", "planCompaction", ...(name in OPENING ? ["importSession"] : [])];
+    const refusing = ["planCompaction"];
+    refusing.push(...(name in CARRYING ? ["openSession", "importSession"] : ["compact"]), ...(name in OPENING ? ["importSession"] : []));
     for (const [call, run] of Object.entries(CALLS)) {
       // A parent that is not there, and no id of what must exist, are other errors, and say that the option was read.
       if (!refusing.includes(call)) {

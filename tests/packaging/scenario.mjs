@@ -36,6 +36,10 @@ export async function scenario(library) {
   };
   await session.close();
 
+  const carried = await library.compact(messages, { ...options, state: { value: null, when: "now" } });
+  const { definitions } = await library.recallTools(messages, JSON.parse(JSON.stringify(carried.state)));
+  others.carried = [carried.changed, carried.messages.length < messages.length, definitions.length];
+
   const copies = [library.memoryStore(), library.memoryStore()];
   const pair = library.mirrorStore(...copies);
   const mirrored = await library.openSession({ ...options, id: "mirrored", store: pair });
@@ -107,7 +111,7 @@ export const expected = {
     smaller: true,
     valid: true,
   },
-  others: { command: "ok", react: 2, presets: [16_000, { contextWindow: 9_000 }], history: "openai-chat" },
+  others: { command: "ok", react: 2, presets: [16_000, { contextWindow: 9_000 }], history: "openai-chat", carried: [true, true, 2] },
   deleted: [1, 0],
   fates: [36, 30, 31],
   mirrored: [0, 0, 3, 3],

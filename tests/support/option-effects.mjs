@@ -3,7 +3,7 @@
  * goes another way than one without it.
  */
 
-import { memoryStore } from "context-compactor";
+import { compact, memoryStore } from "context-compactor";
 import { runtime } from "./api.mjs";
 
 /** Nothing waits for another attempt. */
@@ -31,6 +31,8 @@ export async function outcome(library, { messages = history(), store = memorySto
   };
   let session;
   try {
+    if (options.state) seen.push(["carried", await library.compact(messages, merged(merged(USUAL, { ...told, store: undefined }), options))]);
+    if (options.state) return JSON.stringify(seen);
     session = await library.openSession(merged(merged(USUAL, told), options));
     for (let at = 0; at < messages.length; at += 4) {
       await session.append(...messages.slice(at, at + 4));
@@ -117,6 +119,9 @@ const slow = () => {
   const store = memoryStore();
   return { ...store, caps: store.caps, read: (keys) => new Promise((resolve) => setTimeout(() => resolve(store.read(keys)), 50)) };
 };
+const carried = { state: {} };
+/** What a call before left. */
+const { state } = await compact(history(), { ...USUAL, state: null });
 /** Says that a session was there. */
 const gone = { get: () => `0000000000.0000000000000009.f2wjeqd7gu52wu2pmw3amd6bpy.${"0".repeat(64)}`, set: () => {} };
 
@@ -195,6 +200,11 @@ export const EFFECTS = {
   "restoreFiles.maxTokensPerFile": [150],
   "restoreFiles.maxTokens": [200],
   "limits.storeTimeoutMs": [5, { store: slow }],
+  "state.value": [state, carried],
+  "state.when": ["now", { ...carried, contextWindow: 200_000 }],
+  "state.maxBytes": [2_000, carried],
+  "state.key": [new Uint8Array(32), carried],
+  "state.id": ["chat-1", { state: { key: new Uint8Array(32) } }],
   goal: [{ id: "g", description: "Ship it." }],
   signal: [AbortSignal.abort()],
   onProgress: [() => {}],

@@ -17,7 +17,9 @@ import {
   modelFacts,
   openSession,
   planCompaction,
+  recallTools,
   salvage,
+  type CarriedResult,
   type ContextParts,
   type Checkpoint,
   type CompactionResult,
@@ -108,6 +110,14 @@ export async function functions(): Promise<void> {
   same<typeof other, CompactionResult<MessageParam | NewMessageAmong<MessageParam>>>();
   createMessage({ messages: other.messages });
   createResponse({ input: (await compact(input)).messages });
+  const carried = await compact(chat, { state: null, contextWindow: 16_000 });
+  same<typeof carried, CarriedResult<ChatMessage | NewMessageAmong<ChatMessage>>>();
+  create({ messages: carried.messages });
+  await compact(chat, { state: carried.state });
+  await compact(chat, { state: { value: carried.state, when: "now", key: new Uint8Array(32), id: "chat-1" } });
+  // @ts-expect-error an array is none
+  await compact(chat, { state: [] });
+  create({ messages: [await (await recallTools<"openai-chat">(chat, carried.state)).handle({})] });
 
   const split = await splitMessages(params, { pins: { match: (message) => message.role === "user" } });
   same<typeof split, Split<MessageParam>>();

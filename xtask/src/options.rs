@@ -15,7 +15,7 @@ const HEAD: &str = "/** Made by the build from `crates/core/src/policy/options.r
 import type { Format, Message } from \"../types/messages.js\";
 import type { ModelPrices } from \"../types/models.js\";
 import type { LogLevel, ModelProfile, Preset, Progress } from \"../types/options.js\";
-import type { Goal } from \"../types/state.js\";
+import type { Goal, State } from \"../types/state.js\";
 import type { Store, Watermark } from \"../types/store.js\";
 import type { Summarize } from \"../types/summaries.js\";
 ";
@@ -39,8 +39,10 @@ pub(crate) fn write(root: &Path) -> Result<()> {
 fn file_text() -> String {
     let mut text = HEAD.to_owned();
     names(&mut text);
-    let every: Vec<&Row> = members("").filter(|row| row.calls == Calls::Every).collect();
-    let sessions: Vec<&Row> = members("").filter(|row| row.calls != Calls::Every).collect();
+    let every: Vec<&Row> =
+        members("").filter(|row| matches!(row.calls, Calls::Every | Calls::Compact)).collect();
+    let sessions: Vec<&Row> =
+        members("").filter(|row| matches!(row.calls, Calls::Sessions | Calls::Open)).collect();
     interface(&mut text, "Options of everything that plans or compacts.", "CompactOptions", &every);
     interface(&mut text, "Options of a session.", "SessionOptions extends CompactOptions", &sessions);
     for row in OPTIONS {
@@ -257,7 +259,7 @@ export interface Option {
   short?: string;
   was?: readonly Documented[];
   /** The calls that take it. Default: all. */
-  calls?: \"sessions\" | \"open\";
+  calls?: \"compact\" | \"sessions\" | \"open\";
   /** For calls that do not take it: what to do instead. */
   remedy?: string;
 }
@@ -290,6 +292,7 @@ export const OPTIONS: readonly Option[] = [\n",
         }
         match row.calls {
             Calls::Every => {}
+            Calls::Compact => text.push_str(", calls: \"compact\""),
             Calls::Sessions => text.push_str(", calls: \"sessions\""),
             Calls::Open => text.push_str(", calls: \"open\""),
         }

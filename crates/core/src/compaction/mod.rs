@@ -41,5 +41,7 @@ pub use trajectory::{Compression, Execution, ReactStats, Trajectory, TrajectoryM
 pub(crate) use floor::settle;
 pub(crate) use frame::{Framer, erased};
 pub(crate) use ladder::{climb, plan};
+pub(crate) use offload::reference as stub_of;
+pub(crate) use replace::{BEGINS, first_line, reference_of, with_text};
 pub(crate) use rung::{ClimbPart, Climbed, Run, reason};
 pub(crate) use trajectory::{stats, trajectory};

@@ -64,12 +64,7 @@ impl Replacement {
         how: Placeholder,
         write: impl FnOnce(&str) -> String,
     ) -> Self {
-        let kind = match how {
-            Placeholder::Input => "input/",
-            Placeholder::Text => "text/",
-            _ => "",
-        };
-        let reference = ids::reference(&references.secret, place.index, kind, nth);
+        let reference = reference_of(&references.secret, place.index, how, nth);
         let stands = write(&reference);
         let sha256 = ids::sha256_hex(text.as_bytes());
         let offload = Offload { nth, reference, sha256, chars: text.chars().count(), how };
@@ -172,11 +167,20 @@ pub(super) fn ends(view: &View, reference: &str, text: &str, tokens: usize) -> S
 
 /// What stands for a text, with how that begins.
 fn begins(mut stands: String, text: &str) -> String {
-    if let Some(line) = text.lines().find(|line| !line.trim().is_empty()) {
-        stands += "\nIt begins: ";
-        stands += &text::range(line.trim(), 0, Some(FIRST_LINE));
+    if let Some(line) = first_line(text) {
+        stands += BEGINS;
+        stands += &line;
     }
     stands
+}
+
+/// What stands before the first line of a text.
+pub(crate) const BEGINS: &str = "\nIt begins: ";
+
+/// The first line of a text that says something, shortened.
+pub(crate) fn first_line(text: &str) -> Option<String> {
+    let line = text.lines().find(|line| !line.trim().is_empty());
+    line.map(|line| text::range(line.trim(), 0, Some(FIRST_LINE)))
 }
 
 /// Replaces the texts in a value for which `write` has something else; true when there was one.
@@ -253,8 +257,23 @@ pub(super) fn joined(moves: Vec<Move>) -> Vec<Move> {
     joined
 }
 
+/// The reference of the `nth` text of its kind in message `index`.
+pub(crate) fn reference_of(secret: &str, index: usize, how: Placeholder, nth: usize) -> String {
+    let kind = match how {
+        Placeholder::Input => "input/",
+        Placeholder::Text => "text/",
+        _ => "",
+    };
+    ids::reference(secret, index, kind, nth)
+}
+
 /// A message with the text of an offload, or with what stands for it, in its place.
-fn with_text(format: Format, message: &Value<'_>, offload: &Offload, text: &str) -> Option<String> {
+pub(crate) fn with_text(
+    format: Format,
+    message: &Value<'_>,
+    offload: &Offload,
+    text: &str,
+) -> Option<String> {
     let (wire, nth) = (format.wire(), offload.nth);
     match offload.how {
         Placeholder::Input => wire.with_call_arguments(message, nth, text),

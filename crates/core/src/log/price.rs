@@ -21,6 +21,15 @@ pub(crate) struct Paid {
     generation: u64,
 }
 
+impl Paid {
+    /// False for counts above `most`, or a time after `last`.
+    pub(crate) fn is_plausible(&self, most: u64, last: u64) -> bool {
+        let Paid { meter, generation } = self;
+        let call = meter.last.is_none_or(|call| call.at <= last && call.tokens as u64 <= most);
+        call && meter.calls <= most && meter.compactions <= most && *generation <= most
+    }
+}
+
 /// Asks the prices, where a rule decides by them: from now on the session is due if they say so. The time, for
 /// [`State::pay`]; nothing where there is no rule. `is_step` when it is not the call before, made again.
 pub(crate) async fn ask(io: &Io, guard: &SessionGuard, is_step: bool) -> Result<Option<u64>> {

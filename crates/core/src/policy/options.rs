@@ -3,7 +3,7 @@
 
 use super::presets::{Numbers, PRESETS};
 use super::resolve::{
-    ESTIMATORS, FALLBACKS, LONG_HISTORY, MIN_WINDOW, ON_DIVERGED, PIN_PROPOSALS, PREFIX_MISMATCH,
+    ESTIMATORS, FALLBACKS, LONG_HISTORY, MIN_WINDOW, ON_DIVERGED, PIN_PROPOSALS, PREFIX_MISMATCH, STATE_WHEN,
 };
 use super::row::{Documented, MAX, Number, Off, Row};
 use super::rung::Rung;
@@ -49,6 +49,8 @@ macro_rules! was {
 
 const OPENS: &str = "give it to openSession";
 const STORED: &str = "it is about a session that was stored; give it to openSession";
+
+const CARRIES: &str = "a session keeps its state itself; give it to compact";
 
 /// What the original systems have beside the names of [`OPTIONS`]: options of `presetOptions` alone.
 const ALONE: &str = "presetOptions";
@@ -262,6 +264,23 @@ pub static OPTIONS: &[Row] = &[
         .doc(doc!("Time limit of one call of the store, in ms. After it the call fails with `store_unavailable` if nothing was written, with "
             "`indeterminate` if that is unknown. A late answer is ignored, and the next call reads what is stored. `indexedDbStore` gives up "
             "after 10 s.")),
+    Row::named("state", "StateOptions").compact(CARRIES)
+        .doc(doc!("Go on from what the call before returned, for an app that keeps its messages itself and opens no session: `compact` then acts "
+            "when that is due, as `prepare` does, and returns the next `state`. Pass the state itself, `null` at first, or this object.")),
+    Row::host("state.value", "State | null").compact(CARRIES).default("`null`: there is none yet")
+        .doc(doc!("The `state` that the call before returned for this conversation. The order of its fields may change, as in `jsonb` "
+            "columns.")),
+    Row::choice("state.when", names!(STATE_WHEN)).compact(CARRIES).default("`due`")
+        .doc(doc!("`due`: compact when `compactAt` is reached, as `prepare` does. `now`: compact in any case.")),
+    Row::range("state.maxBytes", 2_000, 1_000_000).compact(CARRIES).default("65,536")
+        .doc(doc!("The most bytes that the returned state may take as JSON. If it would take more, the oldest stubs become bare references and the "
+            "oldest summaries are shortened in it; the result's `reason` says so.")),
+    Row::host("state.key", "Uint8Array | CryptoKey").compact(CARRIES)
+        .doc(doc!("Signs the state with HMAC-SHA-256: 32 random bytes, or a `CryptoKey` that may `sign` and `verify`. A state with another "
+            "signature, or none, rejects with `store_corrupt`. Without a key, whoever can write the state can put words into the prompt: keep it "
+            "where clients cannot write, and never send it to one.")),
+    Row::host("state.id", "string").compact(CARRIES).default("none")
+        .doc(doc!("Your name for the conversation, signed with the state: with `key`, the state of another conversation is refused.")),
     Row::value("goal", "Goal")
         .doc(doc!("What the conversation is for; it guides summaries and is part of the system prompt. A session that already has a goal of this "
             "`id` keeps its own, with its progress.")),

@@ -33,6 +33,10 @@ pub(super) const MIN_WINDOW: usize = 1_000;
 
 /// What `sync` does with a history that is another one; true where it refuses it.
 pub(super) const ON_DIVERGED: [(&str, bool); 2] = [("branch", false), ("throw", true)];
+/// Values of `state.when`; true for what acts always.
+pub(super) const STATE_WHEN: [(&str, bool); 2] = [("due", false), ("now", true)];
+/// Bytes of a state, unless the app says otherwise.
+const STATE_BYTES: usize = 65_536;
 /// Values of `advanced.prefixMismatchBehavior`.
 pub(super) const PREFIX_MISMATCH: [(&str, PrefixMismatch); 2] =
     [("error", PrefixMismatch::Error), ("drop_block", PrefixMismatch::DropBlock)];
@@ -150,6 +154,8 @@ impl Settings {
             accept_data_loss: options.flag("acceptDataLoss").unwrap_or(false),
             must_exist: options.flag("mustExist").unwrap_or(false),
             refuses_diverged: options.choice("onDiverged", &ON_DIVERGED).unwrap_or(false),
+            carries_now: options.choice("state.when", &STATE_WHEN).unwrap_or(false),
+            carried_bytes: options.count("state.maxBytes").unwrap_or(STATE_BYTES),
         })
     }
 }

@@ -53,6 +53,8 @@ pub enum OptionKind {
 pub enum Calls {
     /// Every one: `compact`, `planCompaction`, `openSession`, `importSession`.
     Every,
+    /// `compact`.
+    Compact,
     /// `openSession` and `importSession`.
     Sessions,
     /// `openSession`.
@@ -210,6 +212,12 @@ impl Row {
 
     pub(super) const fn sessions(mut self, remedy: &'static str) -> Row {
         self.calls = Calls::Sessions;
+        self.remedy = remedy;
+        self
+    }
+
+    pub(super) const fn compact(mut self, remedy: &'static str) -> Row {
+        self.calls = Calls::Compact;
         self.remedy = remedy;
         self
     }

@@ -174,6 +174,10 @@ pub struct Settings {
     pub must_exist: bool,
     /// A history that is another one is refused, and no branch (`E2`).
     pub refuses_diverged: bool,
+    /// A compaction that goes on from a state acts whether or not it is due (`E4`).
+    pub carries_now: bool,
+    /// Bytes of the state that it returns.
+    pub carried_bytes: usize,
 }
 
 impl Settings {

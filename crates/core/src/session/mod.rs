@@ -9,6 +9,7 @@ pub(crate) mod erase;
 mod fork;
 mod operations;
 mod pins;
+mod portable;
 mod recognize;
 mod removal;
 mod salvage;
@@ -23,7 +24,9 @@ pub use active::{ActiveContext, PartTokens};
 pub use branch::Branch;
 pub use checkpoints::CheckpointRecord;
 pub use fork::Forked;
-pub use operations::{Appended, Compacted, Later, Opened, OutItem, Prepared, Session, Synced, ToolSet};
+pub use operations::{
+    Appended, Carried, Compacted, Later, Opened, OutItem, Prepared, Session, Synced, ToolSet,
+};
 pub use salvage::Remains;
 pub use sessions::{ParentInfo, SessionInfo};
 pub use snapshots::SnapshotInfo;

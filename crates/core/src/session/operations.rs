@@ -1,10 +1,12 @@
 //! The operations of a session, each a [`Machine`] for the host to drive. Hosts queue them: one at a time, except that
 //! others may run while one waits for a summariser ([`crate::step::Effect::parks`]).
 
+mod carry;
 mod looks;
 mod prepare;
 mod sync;
 
+pub use carry::Carried;
 pub use looks::ToolSet;
 pub use prepare::{Later, Prepared};
 pub use sync::Synced;
@@ -12,7 +14,7 @@ pub use sync::Synced;
 use super::append::{AppendInput, append};
 use super::{fork, pins};
 use crate::checkpoint::{Goal, Source, markers};
-use crate::compaction::{self, ClimbPart, CompactionResult, Plan, Run};
+use crate::compaction::{self, ClimbPart, Climbed, CompactionResult, Plan, Run};
 use crate::context::{Item, MessageSource, Origin, Place};
 use crate::error::{Code, Error, Result};
 use crate::keys::ids;
@@ -311,7 +313,23 @@ async fn compact(io: &Io, guard: &SessionGuard, instructions: Option<&str>) -> R
     guard.store_or_warn(io).await?;
     let begun = CompactionResult::begin(&guard.view(), Trigger::Manual);
     let done = compaction::climb(&run).await?;
-    let mut result = match done.result {
+    let mut result = report(io, guard, begun, done, started).await?;
+    if !guard.state().references.recalls {
+        result.forget_references();
+    }
+    guard.state_mut().hand_out();
+    Ok(Compacted { items: out(guard.context().items()), result })
+}
+
+/// What a climb did.
+async fn report(
+    io: &Io,
+    guard: &SessionGuard,
+    begun: CompactionResult,
+    done: Climbed,
+    started: u64,
+) -> Result<CompactionResult> {
+    Ok(match done.result {
         Some(mut result) => {
             result.tell(&guard.view(), done.edits);
             result
@@ -338,12 +356,7 @@ async fn compact(io: &Io, guard: &SessionGuard, instructions: Option<&str>) -> R
             compaction::settle(io, &guard.view(), &mut result).await?;
             result
         }
-    };
-    if !guard.state().references.recalls {
-        result.forget_references();
-    }
-    guard.state_mut().hand_out();
-    Ok(Compacted { items: out(guard.context().items()), result })
+    })
 }
 
 /// True when a summary that was asked for could not be had.

@@ -103,7 +103,11 @@ impl Session {
 }
 
 /// Counts what goes with the messages. The text that goes to the end of the system prompt, and what then goes before them.
-async fn fix(io: &Io, guard: &SessionGuard, texts: &[String]) -> Result<(Option<String>, Rc<PromptFront>)> {
+pub(super) async fn fix(
+    io: &Io,
+    guard: &SessionGuard,
+    texts: &[String],
+) -> Result<(Option<String>, Rc<PromptFront>)> {
     let goal = guard.state().goal_text();
     let fixed = count_fixed(io, &guard.settings(), guard.format(), texts, goal.as_deref()).await?;
     guard.state_mut().set_fixed(fixed);

@@ -1,0 +1,139 @@
+/** `compact(messages, { state })`: a conversation that no session is opened for (E4). */
+
+import assert from "node:assert/strict";
+import { webcrypto } from "node:crypto";
+import { test } from "node:test";
+import { compact, recallTools } from "context-compactor";
+import { chat, fails, summariser } from "../support/api.mjs";
+
+const OPTIONS = { contextWindow: 16_000, maxOutputTokens: 1_000 };
+
+/** One agent that reads 60 files, about 650 tokens each. */
+function agent() {
+  let seed = 7;
+  const word = () => ((seed = (seed * 1_103_515_245 + 12_345) & 0x7fffffff) % 1_000_000).toString(36);
+  const file = (nth) => Array.from({ length: 52 }, (_, line) => `${nth}.${line}: let ${word()} = read_${word()}(${word()});`).join("\n");
+  return Array.from({ length: 61 }, (_, nth) => {
+    if (nth === 0) return [{ role: "user", content: "Read all files of src/ and say what they do. Never touch src/secret.rs." }];
+    const call = { id: `call_${nth}`, type: "function", function: { name: "read_file", arguments: `{"path":"src/${nth}.rs"}` } };
+    return [{ role: "assistant", content: null, tool_calls: [call] }, { role: "tool", tool_call_id: call.id, content: file(nth) }];
+  });
+}
+
+/** A jsonb column: shorter keys first. */
+function jsonb(value) {
+  if (Array.isArray(value)) return value.map(jsonb);
+  if (typeof value !== "object" || value === null) return value;
+  const order = ([a], [b]) => a.length - b.length || (a < b ? -1 : 1);
+  return Object.fromEntries(Object.entries(value).sort(order).map(([key, field]) => [key, jsonb(field)]));
+}
+const column = (value) => jsonb(JSON.parse(JSON.stringify(value)));
+
+/** A provider that counts characters and refuses calls without results, and the other way round. */
+function send(messages) {
+  const tokens = Math.ceil(JSON.stringify(messages).length / 4);
+  assert.ok(tokens <= 16_000, `context_length_exceeded: ${tokens}`);
+  const open = new Set();
+  for (const { role, tool_calls, tool_call_id } of messages) {
+    if (role === "tool") assert.ok(open.delete(tool_call_id), "a result without its call");
+    else assert.equal(open.size, 0, "a call without its result");
+    for (const { id } of tool_calls ?? []) open.add(id);
+  }
+  assert.equal(open.size, 0);
+  return tokens;
+}
+
+for (const [name, summarize] of Object.entries({ "the built-in summarizer": undefined, "a model": summariser() })) {
+  test(`E4: 61 calls with ${name} through a jsonb column`, async () => {
+    let [row, history, summaries, changes, largest, bytes] = [null, [], 0, 0, 0, 0];
+    for (const more of agent()) {
+      history = column([...history, ...more]);
+      const options = summarize ? { ...OPTIONS, summarize } : OPTIONS;
+      const { messages, state, changed, summary, success } = await compact(history, { ...options, state: row });
+      assert.ok(success);
+      largest = Math.max(largest, send(messages));
+      if (summary !== undefined) summaries++;
+      if (!changed) assert.deepEqual(state, row);
+      if (!changed) continue;
+      changes++;
+      bytes = Math.max(bytes, JSON.stringify(state).length);
+      row = column(state);
+    }
+    console.log(`${name}: ${changes} changes, ${summaries} summaries, largest prompt ${largest}, ${bytes} bytes`);
+    assert.ok(changes >= 1 && changes <= 10 && summaries <= 6, `${changes} changes, ${summaries} summaries`);
+    assert.ok(bytes <= 8_192, `${bytes} bytes`);
+  });
+}
+
+async function compacted(options = {}) {
+  const history = agent().slice(0, 31).flat();
+  return { history, ...(await compact(history, { ...OPTIONS, state: { when: "now", ...options } })) };
+}
+
+test("E4: kept messages are the app's own objects, and nothing is done before it is due", async () => {
+  const short = chat(3);
+  const idle = await compact(short, { ...OPTIONS, state: null });
+  assert.deepEqual([idle.changed, idle.state], [false, null]);
+  idle.messages.forEach((message, at) => assert.equal(message, short[at]));
+  const { history, state } = await compacted();
+  const again = await compact(history, { ...OPTIONS, state });
+  assert.equal(again.state, state, "what did not change is the object that was passed");
+  assert.ok(again.messages.length < history.length);
+  assert.equal(again.messages.at(-1), history.at(-1));
+});
+
+test("E4: an edited history says what it still uses", async () => {
+  const { history, state } = await compacted();
+  const other = await compact(chat(4), { ...OPTIONS, state });
+  assert.match(other.reason, /the state was dropped/);
+  assert.deepEqual([other.changed, other.state], [true, null]);
+  const edited = [...history.slice(0, -2), { role: "user", content: "Stop." }];
+  const { reason, messages } = await compact(edited, { ...OPTIONS, state });
+  assert.match(reason, /the history was edited: the state is used for its first \d+ messages/);
+  send(messages);
+});
+
+test("E4: a signature binds a state to its key and its conversation", async () => {
+  const key = webcrypto.getRandomValues(new Uint8Array(32));
+  const { history, state } = await compacted({ key, id: "chat-1" });
+  assert.match(state.signature, /^[0-9a-f]{64}$/);
+  const ask = (value, more) => compact(history, { ...OPTIONS, state: { value, key, id: "chat-1", ...more } });
+  assert.equal((await ask(column(state))).changed, false);
+  const imported = await webcrypto.subtle.importKey("raw", key, { name: "HMAC", hash: "SHA-256" }, false, ["sign", "verify"]);
+  assert.equal((await ask(column(state), { key: imported })).changed, false);
+  const corrupt = fails("store_corrupt", { field: "state" });
+  const { signature: _, ...unsigned } = state;
+  await assert.rejects(ask(unsigned), corrupt);
+  await assert.rejects(ask({ ...state, steps: 9 }), corrupt);
+  await assert.rejects(ask(state, { id: "chat-2" }), corrupt);
+  await assert.rejects(ask(state, { key: new Uint8Array(32) }), corrupt);
+  await assert.rejects(ask(state, { key: new Uint8Array(8) }), fails("invalid_option", { field: "state.key" }));
+  await assert.rejects(ask(state, { key: "secret" }), fails("invalid_option", { field: "state.key" }));
+  await assert.rejects(ask(state, { id: "" }), fails("invalid_option", { field: "state.id" }));
+});
+
+test("E4: what is no state is refused with its field, and a newer one by its version", async () => {
+  const { history, state } = await compacted();
+  const ask = (value) => compact(history, { ...OPTIONS, state: value });
+  await assert.rejects(ask(JSON.stringify(state)), fails("invalid_option", { field: "state" }));
+  await assert.rejects(ask([]), fails("invalid_option", { field: "state" }));
+  await assert.rejects(ask({ value: "{}" }), fails("invalid_option", { field: "state.value" }));
+  await assert.rejects(ask({ v: 200 }), fails("schema_too_new", { field: "state" }));
+  for (const wrong of [{ v: 1 }, { v: 100 }, { ...state, view: [{ messages: [0, 1e9] }] }, { ...state, secret: "" }]) {
+    await assert.rejects(ask(wrong), fails("store_corrupt", { field: "state" }));
+  }
+});
+
+test("E4: recallTools reads the app's messages, and not those that it deleted", async () => {
+  const { history, state } = await compacted();
+  const read = async (messages) => {
+    const { definitions, handle } = await recallTools(messages, state);
+    assert.deepEqual(definitions.map(({ function: { name } }) => name), ["recall_read", "recall_search"]);
+    const ask = async (name, args) => (await handle({ id: "c", type: "function", function: { name, arguments: JSON.stringify(args) } })).content;
+    return ask("recall_search", { query: "src/4.rs read_file" });
+  };
+  assert.match(await read(history), /\[m|\[off_/);
+  assert.doesNotMatch(await read(history.filter((_, at) => at !== 7 && at !== 8)), /src\/4\.rs\b.*·/);
+  const { definitions } = await recallTools(chat(2), null);
+  assert.equal(definitions.length, 2);
+});
