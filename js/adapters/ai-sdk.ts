@@ -35,7 +35,7 @@ export interface CompactionData {
 }
 
 /** Compaction for the AI SDK. */
-export interface ContextCompactor {
+export interface AiSdkCompactor {
   /** For `prepareStep` of `ToolLoopAgent`, `generateText` and `streamText`. */
   prepareStep(options: any): Promise<any>;
   /** For `wrapLanguageModel({ model, middleware })`, in place of `prepareStep`. */
@@ -44,7 +44,7 @@ export interface ContextCompactor {
   tools: ExecutableRecallTools | Record<string, never>;
   /** The same compactor for one conversation: `thread` is its id, `writer` receives a `data-compaction` part for each
    *  compaction. */
-  with(bound: { thread?: string; writer?: PartWriter }): ContextCompactor;
+  with(bound: { thread?: string; writer?: PartWriter }): AiSdkCompactor;
   /** The session of the conversation called `thread`, to read its history, its pins or its goal. */
   session(thread: string): Promise<Session>;
   /** Closes every session. */
@@ -82,13 +82,13 @@ const inner = new WeakMap<object, Model>();
  * messages that the app holds stay whole; only the prompt of each call is compacted. Summaries are written by the agent's
  * own model unless `summarize` says otherwise. Throws `invalid_option`.
  */
-export function contextCompactor(options: ContextCompactorOptions = {}): ContextCompactor {
+export function contextCompactor(options: ContextCompactorOptions = {}): AiSdkCompactor {
   const { thread } = options;
   const threads = new Threads("context-compactor/ai-sdk", options as AdapterOptions & Record<string, unknown>, ["thread"], "ai-sdk");
   const calls = new Calls();
   const tools = threads.offersTools ? recallTools((name, input, id) => calls.answer(name, input, id)) : {};
 
-  function bind(bound: { thread?: string; writer?: PartWriter }): ContextCompactor {
+  function bind(bound: { thread?: string; writer?: PartWriter }): AiSdkCompactor {
     const idOf = (call: any): string | undefined => {
       const { runtimeContext, experimental_context: context, params } = call;
       const given = typeof thread === "function" ? thread(call) : thread;

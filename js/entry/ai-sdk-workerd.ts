@@ -9,7 +9,7 @@ export {
   compose,
   contextCompactor,
   type CompactionData,
-  type ContextCompactor,
+  type AiSdkCompactor,
   type ContextCompactorOptions,
   type PartWriter,
 } from "../adapters/ai-sdk.js";
