@@ -8,7 +8,7 @@ import { Threads, type Fitted } from "./threads.js";
 import { usageOf } from "./usage.js";
 
 /** Options of `contextCompactor`: those of `openSession`, and which conversation a call belongs to. */
-export interface ContextCompactorOptions extends AdapterOptions {
+export interface AiSdkCompactorOptions extends AdapterOptions {
   /** The conversation: its session has this id. A function gets the options of `prepareStep`, or `{ params, model }` of the
    *  middleware. Default: `threadId` of `runtimeContext` (AI SDK 6: `experimental_context`), else of
    *  `providerOptions.contextCompactor`; without any, the conversation is recognized by its messages. */
@@ -82,7 +82,7 @@ const inner = new WeakMap<object, Model>();
  * messages that the app holds stay whole; only the prompt of each call is compacted. Summaries are written by the agent's
  * own model unless `summarize` says otherwise. Throws `invalid_option`.
  */
-export function contextCompactor(options: ContextCompactorOptions = {}): AiSdkCompactor {
+export function contextCompactor(options: AiSdkCompactorOptions = {}): AiSdkCompactor {
   const { thread } = options;
   const threads = new Threads("context-compactor/ai-sdk", options as AdapterOptions & Record<string, unknown>, ["thread"], "ai-sdk");
   const calls = new Calls();

@@ -10,7 +10,7 @@ export {
   contextCompactor,
   type CompactionData,
   type AiSdkCompactor,
-  type ContextCompactorOptions,
+  type AiSdkCompactorOptions,
   type PartWriter,
 } from "../adapters/ai-sdk.js";
 export type { ExecutableRecallTools, ExecutableTool } from "../adapters/recall-tools.js";

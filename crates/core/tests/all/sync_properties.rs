@@ -145,7 +145,8 @@ fn run(seed: u64) {
                 let from = app.rng.usize(1..before - 6);
                 let from = (from..before).find(|at| app.history[*at]["role"] == "user").unwrap_or(0);
                 if before - from > 3 {
-                    app.copied(&app.history[from..])
+                    let window = app.history[from..].to_vec();
+                    app.copied(&window)
                 } else {
                     app.copied(&app.history.clone())
                 }
