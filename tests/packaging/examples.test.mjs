@@ -10,7 +10,7 @@ import { launch } from "../support/browser.mjs";
 import { serveModel } from "../support/model.mjs";
 import { serve } from "../support/serve.mjs";
 import { bundleWorker, startWorker } from "../support/worker.mjs";
-import { exec, pack, pkg, project, temporaryFolder, withSdks } from "./project.mjs";
+import { exec, pack, project, temporaryFolder, withSdks } from "./project.mjs";
 
 const examples = fileURLToPath(new URL("../../examples/", import.meta.url));
 const typescript = fileURLToPath(import.meta.resolve("typescript/bin/tsc"));
