@@ -8,7 +8,7 @@ import { Sqlite } from "./sim-sqlite.mjs";
 export const SMALL = [
   { file: "durable/objects.ts", from: "export const BIG_BYTES = 256 * 1024;", to: "export const BIG_BYTES = 1_500;" },
   { file: "durable/tables.ts", from: "const INLINE_BYTES = 64 * 1024;", to: "const INLINE_BYTES = 700;" },
-  { file: "durable/tables.ts", from: "const PART_BYTES = 1024 * 1024;", to: "const PART_BYTES = 400;" },
+  { file: "durable/parts.ts", from: "const PART_BYTES = 1024 * 1024;", to: "const PART_BYTES = 400;" },
 ];
 
 const encryptionKey = await crypto.subtle.importKey("raw", new Uint8Array(32).fill(7), "AES-GCM", false, ["encrypt", "decrypt"]);
