@@ -22,10 +22,13 @@ const finish = `const lazy = ["/catalogue-", "/mirror-", "/o200k_base-", "/cl100
 
 const named = (...names) => names.map((name) => new RegExp(`^${name}-.{8}\\.js$`));
 /** All of them, in order: the engine as code, and what is loaded when it is asked for. */
-const FIRST = named("catalogue", "checks", "cl100k_base");
-const LAST = named("index", "inline", "inline", "mirror", "o200k_base", "own", "preload-helper", "tokenizer-inline", "tokens-inline");
+const FIRST = named("catalogue", "cl100k_base");
+const LAST = named(
+  ...["index", "inline", "inline", "keys", "mirror", "mutex", "o200k_base", "own", "pool", "preload-helper", "session"],
+  ...["tokenizer-inline", "tokens-inline"],
+);
 /** What is loaded with the page: beside the entry, what it shares with files that are loaded later. */
-const AT_ONCE = /^(own|index|checks|preload-helper)-/;
+const AT_ONCE = /^(own|index|keys|mutex|session|preload-helper)-/;
 
 /** Apps, and the assets that a build of each must consist of. */
 const apps = {
@@ -35,7 +38,7 @@ const apps = {
   },
   alone: {
     main: 'import { alone } from "./alone.mjs"; globalThis.result = { done: await alone() };',
-    assets: named("cl100k_base", "index", "inline", "inline", "o200k_base", "tokenizer-inline"),
+    assets: named("catalogue", "cl100k_base", "index", "inline", "inline", "o200k_base", "tokenizer-inline"),
     check: ({ done }) => assert.deepEqual(done, expectedAlone),
   },
   evaluator: {
