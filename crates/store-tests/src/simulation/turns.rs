@@ -71,6 +71,8 @@ impl World {
             }
             // Of a call alone, the rest of which was lost or removed, nothing can be sent.
             Asked::Prepare | Asked::PrepareBeside => (error.code == Code::InvalidMessage).then_some(()),
+            // Another tab went on with the conversation, or went back in it, since this history was made.
+            Asked::Sync { .. } => (error.code == Code::Diverged).then_some(()),
             _ => None,
         }
     }
