@@ -11,25 +11,16 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { describe, test } from "node:test";
 import { memoryStore, openSession } from "context-compactor";
 import { compose, contextCompactor } from "context-compactor/ai-sdk";
-import { DONE, fileText, OPTIONS, serveAgent, TASK, WINDOW } from "../support/agents.mjs";
+import { DONE, fileText, holds, logOf, OPTIONS, provider, SUMMARIES, TASK, WINDOW } from "../support/agents.mjs";
 import { majorsOf } from "../support/majors.mjs";
 
 globalThis.AI_SDK_LOG_WARNINGS = false;
-
-/** Nothing but summaries makes room, and each is waited for. */
-const SUMMARIES = { ...OPTIONS, background: false, offload: false, clear: false, admit: false, digest: false };
 
 /** What differs between the majors: the names of the system prompt and of an app's own context. */
 const MAJORS = {
   6: { sdk: ai6, createOpenAI: openai6, createAnthropic: anthropic6, system: "system", context: "experimental_context" },
   7: { sdk: ai7, createOpenAI: openai7, createAnthropic: anthropic7, system: "instructions", context: "runtimeContext" },
 };
-
-async function provider(context, options) {
-  const server = await serveAgent(options);
-  context.after(() => server.close());
-  return server;
-}
 
 /** A compactor whose warnings fail the test, unless they are taken from `warnings`. */
 function compactor(context, options = {}, warnings = []) {
@@ -39,18 +30,6 @@ function compactor(context, options = {}, warnings = []) {
     assert.deepEqual(warnings, []);
   });
   return cc;
-}
-
-function holds({ calls, largest, problems, summaries, refused }, { total = 61, refusals = 0 } = {}) {
-  assert.deepEqual([calls, problems, refused], [total, [], refusals]);
-  assert.ok(largest <= WINDOW, `${largest} tokens`);
-  assert.ok(summaries <= 6, `${summaries} summaries`);
-}
-
-async function logOf(session) {
-  const log = [];
-  for await (const message of session.archive.history()) log.push(message);
-  return log;
 }
 
 /** Roles of the log of a conversation of so many calls of one tool each. */

@@ -5,18 +5,10 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { test } from "node:test";
 import { memoryStore, openSession } from "context-compactor";
 import { compactingFetch } from "context-compactor/fetch";
-import { OPTIONS, serveAgent, WINDOW } from "../support/agents.mjs";
+import { holds, logOf, OPTIONS, provider, SUMMARIES } from "../support/agents.mjs";
 import { OLDER, PROTOCOLS, runAgent } from "../support/agent-loops.mjs";
 
-/** Nothing but summaries makes room, and each is waited for. */
-const SUMMARIES = { ...OPTIONS, background: false, offload: false, clear: false, admit: false, digest: false };
 const chat = PROTOCOLS["openai chat"];
-
-async function provider(context, options) {
-  const server = await serveAgent(options);
-  context.after(() => server.close());
-  return server;
-}
 
 /** A compacting fetch whose warnings fail the test, unless they are wanted. */
 function compacting(context, options = {}, warnings = []) {
@@ -26,18 +18,6 @@ function compacting(context, options = {}, warnings = []) {
     if (!options.faulty) assert.deepEqual(warnings, []);
   });
   return fetch;
-}
-
-function holds({ calls, largest, problems, summaries, refused }, { total = 61, refusals = 0 } = {}) {
-  assert.deepEqual([calls, problems, refused], [total, [], refusals]);
-  assert.ok(largest <= WINDOW, `${largest} tokens`);
-  assert.ok(summaries <= 6, `${summaries} summaries`);
-}
-
-async function logOf(session) {
-  const log = [];
-  for await (const message of session.archive.history()) log.push(message);
-  return log;
 }
 
 const plain = (value) => JSON.parse(JSON.stringify(value));

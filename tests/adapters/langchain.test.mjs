@@ -8,16 +8,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { test } from "node:test";
 import { memoryStore, openSession } from "context-compactor";
 import { compactionMiddleware } from "context-compactor/langchain";
-import { DONE, fileText, OPTIONS, serveAgent, TASK, WINDOW } from "../support/agents.mjs";
-
-/** Nothing but summaries makes room, and each is waited for. */
-const SUMMARIES = { ...OPTIONS, background: false, offload: false, clear: false, admit: false, digest: false };
-
-async function provider(context, options) {
-  const server = await serveAgent(options);
-  context.after(() => server.close());
-  return server;
-}
+import { DONE, fileText, holds, logOf, OPTIONS, provider, SUMMARIES, TASK } from "../support/agents.mjs";
 
 /** A middleware whose warnings fail the test, unless they are taken from `warnings`. */
 function middleware(context, options = {}, warnings = []) {
@@ -50,18 +41,6 @@ const WAYS = {
     return last;
   },
 };
-
-function holds({ calls, largest, problems, summaries, refused }, { total = 61, refusals = 0 } = {}) {
-  assert.deepEqual([calls, problems, refused], [total, [], refusals]);
-  assert.ok(largest <= WINDOW, `${largest} tokens`);
-  assert.ok(summaries <= 6, `${summaries} summaries`);
-}
-
-async function logOf(session) {
-  const log = [];
-  for await (const message of session.archive.history()) log.push(message);
-  return log;
-}
 
 /** Roles of the log of a conversation of so many calls of one tool each. */
 const rolesAfter = (calls) => ["user", ...Array.from({ length: calls }, () => ["assistant", "tool"]).flat(), "assistant"];

@@ -11,16 +11,7 @@ import { test } from "node:test";
 import { z } from "zod";
 import { memoryStore, openSession } from "context-compactor";
 import { ContextCompactor } from "context-compactor/mastra";
-import { DONE, fileText, OPTIONS, serveAgent, TASK, WINDOW } from "../support/agents.mjs";
-
-/** Nothing but summaries makes room, and each is waited for. */
-const SUMMARIES = { ...OPTIONS, background: false, offload: false, clear: false, admit: false, digest: false };
-
-async function provider(context, options) {
-  const server = await serveAgent(options);
-  context.after(() => server.close());
-  return server;
-}
+import { DONE, fileText, holds, logOf, OPTIONS, provider, SUMMARIES, TASK } from "../support/agents.mjs";
 
 /** A processor whose warnings fail the test, unless they are taken from `warnings`. */
 function compactor(context, options = {}, warnings = []) {
@@ -57,18 +48,6 @@ const WAYS = {
     return text;
   },
 };
-
-function holds({ calls, largest, problems, summaries, refused }, { total = 61, refusals = 0 } = {}) {
-  assert.deepEqual([calls, problems, refused], [total, [], refusals]);
-  assert.ok(largest <= WINDOW, `${largest} tokens`);
-  assert.ok(summaries <= 6, `${summaries} summaries`);
-}
-
-async function logOf(session) {
-  const log = [];
-  for await (const message of session.archive.history()) log.push(message);
-  return log;
-}
 
 /** Roles of the log of a conversation of so many calls of one tool each. */
 const rolesAfter = (calls) => ["user", ...Array.from({ length: calls }, () => ["assistant", "tool"]).flat()];

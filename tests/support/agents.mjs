@@ -4,6 +4,7 @@
  * Messages, streamed or not.
  */
 
+import assert from "node:assert/strict";
 import { randomUUID } from "node:crypto";
 import { createServer } from "node:http";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -251,4 +252,28 @@ function* messagesStream(body, say, usage) {
   }
   yield { type: "message_delta", delta: { stop_reason, stop_sequence: null }, usage: { output_tokens: usage.output } };
   yield { type: "message_stop" };
+}
+
+/** Nothing but summaries makes room, and each is waited for. */
+export const SUMMARIES = { ...OPTIONS, background: false, offload: false, clear: false, admit: false, digest: false };
+
+/** The mock server, as long as the test runs. */
+export async function provider(context, options) {
+  const server = await serveAgent(options);
+  context.after(() => server.close());
+  return server;
+}
+
+/** What every run must come to: all calls made, each in the window, with no broken pair and few summaries. */
+export function holds({ calls, largest, problems, summaries, refused }, { total = 61, refusals = 0 } = {}) {
+  assert.deepEqual([calls, problems, refused], [total, [], refusals]);
+  assert.ok(largest <= WINDOW, `${largest} tokens`);
+  assert.ok(summaries <= 6, `${summaries} summaries`);
+}
+
+/** The log of a session. */
+export async function logOf(session) {
+  const log = [];
+  for await (const message of session.archive.history()) log.push(message);
+  return log;
 }
