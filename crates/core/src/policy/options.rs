@@ -370,9 +370,9 @@ pub static OPTIONS: &[Row] = &[
         .doc(doc!("Your name for the session. `openSession` continues a stored session of this name.")),
     Row::host("store", "Store | \"memory\" | \"indexeddb\"").sessions("compact and planCompaction store nothing; give it to openSession")
         .default("`indexeddb` in browsers; elsewhere memory, but for a session with an `id` there is none")
-        .doc(doc!("Where the session is stored: `indexedDbStore`, `fileStore`, `durableObjectStore`, a `Store` of your own, or `memory`, where "
-            "sessions of one `id` are shared until the process ends. If a browser may store nothing, `indexeddb` falls back to memory with a "
-            "`warning` (`archive.durability` is `none`); a store that you pass rejects with `store_unavailable` instead.")),
+        .doc(doc!("Where the session is stored: `indexedDbStore`, `fileStore`, `durableObjectStore`, `sqlStore`, `redisStore`, a `Store` of your own, or "
+            "`memory`, where sessions of one `id` are shared until the process ends. If a browser may store nothing, `indexeddb` falls back to "
+            "memory with a `warning` (`archive.durability` is `none`); a store that you pass rejects with `store_unavailable` instead.")),
     Row::host("systemPrompt", "string | (() => string)").sessions("count it in reserveTokens, or give it to openSession")
         .doc(doc!("The system prompt, which counts toward the window. A function is called at every `prepare`.")),
     Row::choice("onDiverged", names!(ON_DIVERGED)).sessions("there is no session to hand a history to; give it to openSession").default("`branch`")

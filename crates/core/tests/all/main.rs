@@ -21,6 +21,7 @@ mod anthropic_rules;
 mod archive_rules;
 mod attempt_rules;
 mod beside_rules;
+mod carry_rules;
 mod change_rules;
 mod checkpoint_ageing;
 mod checkpoint_rules;

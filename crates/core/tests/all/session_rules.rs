@@ -108,6 +108,19 @@ fn sync_recognises_what_it_knows_and_appends_the_rest() {
 }
 
 #[test]
+fn e1_messages_that_are_the_same_are_told_as_runs() {
+    let mut harness = Harness::new(json!({}));
+    let history: Vec<Body> = (0..6).map(|nth| user(&format!("message {nth}"))).collect();
+    sync(&mut harness, 0, &history[..5]);
+    let synced = harness.host.run(harness.session.sync(0, history.clone())).unwrap();
+    assert_eq!((synced.same, synced.appended), (vec![(0, 0, 5)], 1));
+    // The last one of a window is at another place there.
+    let window = [&history[2..], &[user("message 6")]].concat();
+    let synced = harness.host.run(harness.session.sync(0, window)).unwrap();
+    assert_eq!((synced.same, synced.aligned_at), (vec![(0, 2, 4)], Some(2)));
+}
+
+#[test]
 fn sync_of_an_edit_in_the_tail_after_reopening_is_seen() {
     let mut harness = Harness::new(json!({}));
     let mut history = talk(3, 20);

@@ -160,6 +160,30 @@ fn e4_a_session_and_a_state_give_equal_prompts() {
     }
 }
 
+#[test]
+fn e4_what_text_columns_do_not_take_is_the_same_after_it() {
+    let mut options = options();
+    options["admit"] = json!({ "maxTokens": 200 });
+    options["summarize"] = json!({ "call": true });
+    let with_nul = |body: &Body| {
+        let mut message: Value = serde_json::from_str(body).unwrap();
+        if message["role"] == "tool" {
+            message["content"] = json!(format!("\0{}", message["content"].as_str().unwrap()));
+        }
+        Rc::from(message.to_string())
+    };
+    let calls: Vec<Vec<Body>> =
+        agent(12, 650).iter().map(|call| call.iter().map(with_nul).collect()).collect();
+    let (carried, states, _) = run(&options, &calls, &mut host());
+    let whole = serde_json::from_str::<Value>(states.last().unwrap()).unwrap()["edited"].clone();
+    assert!(whole.as_array().unwrap().len() > 1, "several messages are stored whole");
+    assert!(states.iter().all(|state| !state.contains('\0')));
+    let stateful = session(&options, &calls, &mut host());
+    for (nth, (one, other)) in carried.iter().zip(&stateful).enumerate() {
+        assert_eq!(told(one), told(other), "call {nth}");
+    }
+}
+
 /// A history that was compacted, and its state.
 fn compacted(options: &Value) -> (Vec<Body>, String) {
     let calls = agent(30, 650);
@@ -229,6 +253,79 @@ fn e4_a_state_takes_no_more_than_its_bytes() {
         let (_, states, _) = run(&options, &agent(40, 650), &mut host);
         assert!(states.iter().all(|state| state.len() <= most + 100), "{most}");
         assert!(!states.is_empty(), "{most}");
+    }
+}
+
+#[test]
+fn e4_a_summary_that_is_shortened_is_still_of_its_author() {
+    let chat: Vec<Vec<Body>> =
+        (0..40).map(|nth| vec![assistant(&file(nth, 300)), user(&file(nth + 40, 300))]).collect();
+    let authors = |preset: &str, calls: &[Vec<Body>], most: usize| {
+        let mut options = options();
+        options["preset"] = json!(preset);
+        options["state"] = json!({ "maxBytes": most });
+        options["summarize"] = json!({ "call": true });
+        let mut host = host();
+        host.summarise =
+            Box::new(|_, _| summary(&format!("## Current Status\n{}", "The file was read. ".repeat(150))));
+        let (_, states, _) = run(&options, calls, &mut host);
+        let first = states.iter().find_map(|state| {
+            let state: Value = serde_json::from_str(state).unwrap();
+            state["view"].as_array().unwrap().iter().find_map(|piece| piece.get("summary")).cloned()
+        });
+        let body = first.unwrap()["body"].as_str().unwrap().to_owned();
+        (serde_json::from_str::<Value>(&body).unwrap()["role"].clone(), body.len())
+    };
+    for (preset, calls, author) in [("offload", agent(40, 650), "user"), ("factor3", chat, "assistant")] {
+        let (whole, short) = (authors(preset, &calls, 100_000), authors(preset, &calls, 2_000));
+        assert_eq!((whole.0.as_str(), short.0.as_str()), (Some(author), Some(author)), "{preset}");
+        assert!(short.1 < whole.1, "{preset}: {} and {} bytes", short.1, whole.1);
+    }
+}
+
+#[test]
+fn e4_a_limit_of_the_app_that_is_passed_is_told_and_what_there_is_is_sent() {
+    let mut options = options();
+    options["preset"] = json!("react");
+    options["presetOptions"] = json!({ "modelContextLimit": 1_000 });
+    let history = agent(8, 650).concat();
+    let carried = carry(&mut host(), &options, &history, None).unwrap();
+    let error = carried.result.error.clone().unwrap();
+    assert_eq!((carried.result.success, error.code), (false, Code::ContextOverflow));
+    assert!(problems(FORMAT, &sent(&carried, &history)).unwrap().is_empty());
+}
+
+#[test]
+fn e4_numbers_and_texts_that_no_state_has_are_refused() {
+    let mut options = options();
+    options["preset"] = json!("offload");
+    let calls = agent(40, 650);
+    let (_, states, _) = run(&options, &calls, &mut host());
+    let history = calls.concat();
+    let whole: Value = serde_json::from_str(states.last().unwrap()).unwrap();
+    let summary = whole["view"].as_array().unwrap().iter().position(|piece| piece.get("summary").is_some());
+    let checkpoint = format!("/view/{}/summary/checkpoint", summary.unwrap());
+    let large = json!(2_000_000_000_u64);
+    let cases = [
+        ("/generation", large.clone()),
+        ("/compressions", large.clone()),
+        ("/steps", large.clone()),
+        ("/attemptedAt", large.clone()),
+        ("/failures", large.clone()),
+        ("/boundaries/0/n", large),
+        ("/secret", json!("")),
+        ("/secret", json!("x".repeat(201))),
+        (&checkpoint, json!("")),
+    ];
+    for (place, value) in cases {
+        let mut state = whole.clone();
+        match state.pointer_mut(place) {
+            Some(field) => *field = value,
+            None => state[&place[1..]] = value,
+        }
+        let error = carry(&mut host(), &options, &history, Some(state.to_string())).unwrap_err();
+        assert_eq!((error.code, error.field.as_deref()), (Code::StoreCorrupt, Some("state")), "{place}");
+        assert!(error.message.contains("cannot be"), "{place}: {error}");
     }
 }
 
