@@ -460,3 +460,15 @@ pub(super) fn restored(format: Format, item: &Item, texts: &[String]) -> Result<
     }
     Ok(body)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn s1_1_a_result_an_input_and_a_text_of_one_message_have_references_of_their_own() {
+        let of = |how| reference_of("secret", 3, how, 0);
+        let (result, input, text) = (of(Placeholder::Preview), of(Placeholder::Input), of(Placeholder::Text));
+        assert!(result != input && input != text && text != result);
+    }
+}

@@ -1,6 +1,7 @@
 //! A state that goes from call to call (`E4`) does what a session does, and nothing that it says is believed.
 
 use context_compactor_core::Code;
+use context_compactor_core::context::Fate;
 use context_compactor_core::policy::Trigger;
 use context_compactor_core::session::{Carried, Session};
 use context_compactor_core::wire::Format;
@@ -184,6 +185,17 @@ fn e4_what_text_columns_do_not_take_is_the_same_after_it() {
     }
 }
 
+#[test]
+fn e4_what_is_not_sent_is_told() {
+    let mut history = agent(3, 100).concat();
+    let last = exchange(FORMAT, "call_z", "never read").remove(0);
+    history.push(last);
+    let carried = carry(&mut host(), &options(), &history, None).unwrap();
+    let entry = carried.result.ledger.last().unwrap();
+    assert_eq!((entry.index, entry.fate), (history.len() - 1, Fate::Dropped), "a call without its result");
+    assert_eq!(carried.items.len(), history.len() - 1);
+}
+
 /// A history that was compacted, and its state.
 fn compacted(options: &Value) -> (Vec<Body>, String) {
     let calls = agent(30, 650);
@@ -277,9 +289,13 @@ fn e4_a_summary_that_is_shortened_is_still_of_its_author() {
         (serde_json::from_str::<Value>(&body).unwrap()["role"].clone(), body.len())
     };
     for (preset, calls, author) in [("offload", agent(40, 650), "user"), ("factor3", chat, "assistant")] {
-        let (whole, short) = (authors(preset, &calls, 100_000), authors(preset, &calls, 2_000));
-        assert_eq!((whole.0.as_str(), short.0.as_str()), (Some(author), Some(author)), "{preset}");
-        assert!(short.1 < whole.1, "{preset}: {} and {} bytes", short.1, whole.1);
+        let whole = authors(preset, &calls, 100_000);
+        // Halved as often as each takes.
+        for most in (2_000..3_200).step_by(200) {
+            let short = authors(preset, &calls, most);
+            assert_eq!((whole.0.as_str(), short.0.as_str()), (Some(author), Some(author)), "{most}");
+            assert!(short.1 < whole.1, "{preset}, {most}: {} and {} bytes", short.1, whole.1);
+        }
     }
 }
 
