@@ -268,7 +268,8 @@ function goalOf({ system = "" }: Prepared, given = ""): string {
   return system.startsWith(given) ? system.slice(given.length).trim() : "";
 }
 
-function isTooLong(error: unknown): boolean {
+/** Whether the provider says that the prompt was too long. */
+export function isTooLong(error: unknown): boolean {
   try {
     return isContextOverflow(error);
   } catch {

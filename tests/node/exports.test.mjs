@@ -39,6 +39,7 @@ const ENTRIES = {
   "./fetch": ["compactingFetch"],
   "./langchain": ["compactionMiddleware"],
   "./mastra": ["ContextCompactor"],
+  "./tanstack-ai": ["contextCompactor"],
   "./node": ["fileStore"],
   "./cloudflare": ["durableObjectStore"],
   "./sql": ["d1Driver", "libsqlDriver", "neonDriver", "pgDriver", "postgresDriver", "sqlStore", "sqliteDriver"],
