@@ -164,7 +164,7 @@ export function contextCompactor(options: TanStackCompactorOptions = {}): TanSta
 
   /** A stream that begins again with less, if the provider refuses the prompt before it says anything. */
   async function* again(open: (options: any) => AsyncIterable<any>, options: any): AsyncIterable<any> {
-    let [hasStarted, hasBegun] = [false, false];
+    let hasBegun = false;
     let refusal: unknown;
     let error: unknown;
     try {
@@ -173,8 +173,7 @@ export function contextCompactor(options: TanStackCompactorOptions = {}): TanSta
           [refusal, error] = [chunk, errorOf(chunk)];
           break;
         }
-        if (chunk.type === "RUN_STARTED") hasStarted = true;
-        else hasBegun = true;
+        hasBegun ||= chunk.type !== "RUN_STARTED";
         yield chunk;
       }
       if (!refusal) return;
@@ -191,7 +190,7 @@ export function contextCompactor(options: TanStackCompactorOptions = {}): TanSta
       yield refusal;
       return;
     }
-    for await (const chunk of open(next)) if (!hasStarted || chunk.type !== "RUN_STARTED") yield chunk;
+    yield* open(next);
   }
 
   function retrying<A extends object>(adapter: A): A {
