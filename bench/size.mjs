@@ -28,9 +28,10 @@ const subpaths = {
   "ai-sdk": /^(adapters\/(ai-sdk|recall-tools)|entry\/ai-sdk-\w+)\.js$/,
   langchain: /^(adapters\/(langchain|twins)|entry\/langchain-\w+)\.js$/,
   mastra: /^(adapters\/mastra|entry\/mastra-\w+)\.js$/,
+  "tanstack-ai": /^(adapters\/tanstack-ai|entry\/tanstack-ai-\w+)\.js$/,
   fetch: /^(adapters\/fetch|entry\/fetch-\w+)\.js$/,
   summarizers: /^(adapters\/(chrome|summarizers|usage)|entry\/summarizers)\.js$/,
-  "adapters, what they share": /^adapters\/(calls|threads)\.js$/,
+  "adapters, what they share": /^adapters\/(calls|threads|turn)\.js$/,
   testing: /^(store\/(conformance|damage|probe)|entry\/testing)\.js$/,
   cloudflare: /^(store\/durable\/|entry\/cloudflare\.js$)/,
   // These two share turns, and the keys of the one before.

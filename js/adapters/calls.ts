@@ -18,8 +18,13 @@ export class Calls {
   async answer(toolName: string, input: unknown, toolCallId: string): Promise<string> {
     const session = this.#sessions.get(toolCallId) ?? this.#newest;
     this.#sessions.delete(toolCallId);
-    if (!session) return "Nothing of this conversation was moved out of your context.";
-    const { content } = await session.recall.tools("ai-sdk").handle({ type: "tool-call", toolCallId, toolName, input });
-    return content[0]?.output.value ?? "";
+    return recalled(session, toolName, input, toolCallId);
   }
+}
+
+/** The answer of a session to a call of a recall tool, as text. */
+export async function recalled(session: Session | undefined, toolName: string, input: unknown, toolCallId: string): Promise<string> {
+  if (!session) return "Nothing of this conversation was moved out of your context.";
+  const { content } = await session.recall.tools("ai-sdk").handle({ type: "tool-call", toolCallId, toolName, input });
+  return content[0]?.output.value ?? "";
 }

@@ -6,6 +6,7 @@ import { Calls } from "./calls.js";
 import { recallTools } from "./recall-tools.js";
 import { aiSdk } from "./summarizers.js";
 import { Threads, type Fitted } from "./threads.js";
+import { Turn } from "./turn.js";
 import { usageOf } from "./usage.js";
 
 /** Options of `ContextCompactor`: those of `openSession`, and the name of the conversation. */
@@ -16,47 +17,6 @@ export interface ContextCompactorOptions extends AdapterOptions {
 }
 
 type Prompt = { role: string; content: unknown }[];
-
-/** One call of the model. Mastra has a hook for the request, and others for what came of it. */
-class Turn {
-  /** What is sent now. */
-  next!: Promise<Fitted | undefined>;
-  fitted: Fitted | undefined;
-  #found!: (fitted: Fitted | undefined) => void;
-  #lost!: (error: unknown) => void;
-  #done: (() => void) | undefined;
-  #failed: ((error: unknown) => void) | undefined;
-
-  constructor(send: (call: (fitted: Fitted | undefined) => Promise<void>) => Promise<void>) {
-    this.#wait();
-    const call = (fitted: Fitted | undefined) => {
-      this.fitted = fitted;
-      this.#found(fitted);
-      return new Promise<void>((done, failed) => ([this.#done, this.#failed] = [done, failed]));
-    };
-    send(call).catch((error: unknown) => this.#lost(error));
-  }
-
-  #wait(): void {
-    this.next = new Promise((found, lost) => ([this.#found, this.#lost] = [found, lost]));
-    // Who waits for it is told.
-    this.next.catch(() => undefined);
-  }
-
-  done(): void {
-    this.#done?.();
-  }
-
-  /** Resolves to whether there is less to send. */
-  failed(error: unknown): Promise<boolean> {
-    this.#wait();
-    this.#failed?.(error);
-    return this.next.then(
-      () => true,
-      () => false,
-    );
-  }
-}
 
 /** What is known of a run of the agent. */
 interface Run {
@@ -102,7 +62,7 @@ export class ContextCompactor {
     const system = first < 0 ? prompt : prompt.slice(0, first);
     const run = this.#run(state);
     // No other hook is called then. The listeners of a run's calls would add up.
-    if (!run.begin) signal?.addEventListener("abort", () => run.turn?.done(), { once: true });
+    if (!run.begin) signal?.addEventListener("abort", () => void run.turn?.done(), { once: true });
     run.begin = () => {
       const given = typeof this.#thread === "function" ? this.#thread(call) : this.#thread;
       const id = given ?? requestContext?.get("MastraMemory")?.thread?.id;
@@ -134,14 +94,14 @@ export class ContextCompactor {
       if (type === "finish") run.isAgain = false;
     }
     run.turn = undefined;
-    turn?.done();
+    void turn?.done();
   }
 
   /** Has the request sent once more, with less, when the provider says that the prompt was too long. */
   async processAPIError({ state, error }: any): Promise<{ retry: boolean }> {
     const run = this.#run(state);
     if (!run.begin || run.isAgain || !isContextOverflow(error)) return { retry: false };
-    run.turn?.done();
+    void run.turn?.done();
     const turn = run.begin();
     await turn.next.catch(() => undefined);
     const retry = await turn.failed(error);

@@ -109,7 +109,7 @@ export class Threads {
 
   /** The session of the conversation called `id`, for all that the adapter does not do. */
   session(id: string): Promise<Session> {
-    return this.#of(id, { messages: [] }, this.#format).session;
+    return this.#of(id, { messages: [] }, this.#format, true).session;
   }
 
   /**
@@ -126,7 +126,7 @@ export class Threads {
     let thread: OpenThread | undefined;
     const fit = async (force: boolean): Promise<Fitted> => {
       if (!thread) {
-        thread = this.#of(id, request, format ?? this.#format);
+        thread = this.#of(id, request, format ?? this.#format, ask !== undefined);
         thread.users++;
       }
       return thread.fit(request, ask, force);
@@ -170,14 +170,14 @@ export class Threads {
     this.warn(error);
   }
 
-  #of(id: string | undefined, request: AdapterRequest, format: Format | undefined): OpenThread {
+  #of(id: string | undefined, request: AdapterRequest, format: Format | undefined, canAsk: boolean): OpenThread {
     if (id !== undefined) {
-      const named = this.#named.get(id) ?? this.#begin(id, request, format);
+      const named = this.#named.get(id) ?? this.#begin(id, request, format, canAsk);
       this.#named.set(id, named);
       return this.#used(named);
     }
     const keys = request.messages.map(keyOf);
-    const thread = this.#recognized(keys) ?? this.#begin(undefined, request, format);
+    const thread = this.#recognized(keys) ?? this.#begin(undefined, request, format, canAsk);
     thread.last = keys;
     return this.#used(thread);
   }
@@ -199,13 +199,13 @@ export class Threads {
     return best;
   }
 
-  #begin(id: string | undefined, { model }: AdapterRequest, format: Format | undefined): OpenThread {
-    const thread = new OpenThread((self) => this.#session(self, id, model, format));
+  #begin(id: string | undefined, { model }: AdapterRequest, format: Format | undefined, canAsk: boolean): OpenThread {
+    const thread = new OpenThread((self) => this.#session(self, id, model, format, canAsk));
     thread.session.catch(() => this.#forget(thread));
     return thread;
   }
 
-  async #session(thread: OpenThread, id: string | undefined, model: string | undefined, format: Format | undefined) {
+  async #session(thread: OpenThread, id: string | undefined, model: string | undefined, format: Format | undefined, canAsk: boolean) {
     await started();
     const { strict: _, recall, summarize, systemPrompt, ...rest } = this.#options;
     const own: Summarize = async (request, context) => {
@@ -214,7 +214,7 @@ export class Threads {
     };
     const options: SessionOptions = {
       ...rest,
-      summarize: writer(summarize, own),
+      summarize: writer(summarize, canAsk ? own : "extractive"),
       systemPrompt: () => thread.system ?? (typeof systemPrompt === "function" ? systemPrompt() : (systemPrompt ?? "")),
       ...(id === undefined ? {} : { id }),
       ...(format === undefined ? {} : { format }),
@@ -250,10 +250,10 @@ export class Threads {
   }
 }
 
-/** How summaries are written: by the agent's own model where the app did not say. */
-function writer(given: AdapterOptions["summarize"], own: Summarize): NonNullable<SessionOptions["summarize"]> {
+/** How summaries are written where the app did not say: by the agent's own model, or the built-in summarizer if it cannot be asked. */
+function writer(given: AdapterOptions["summarize"], own: Summarize | "extractive"): NonNullable<SessionOptions["summarize"]> {
   if (given === undefined) return own;
-  if (typeof given === "function" || typeof given === "string" || given.call || given.provider) return given;
+  if (typeof given === "function" || typeof given === "string" || given.call || given.provider || own === "extractive") return given;
   return { ...given, call: own };
 }
 
@@ -268,7 +268,8 @@ function goalOf({ system = "" }: Prepared, given = ""): string {
   return system.startsWith(given) ? system.slice(given.length).trim() : "";
 }
 
-function isTooLong(error: unknown): boolean {
+/** Whether the provider says that the prompt was too long. */
+export function isTooLong(error: unknown): boolean {
   try {
     return isContextOverflow(error);
   } catch {

@@ -89,6 +89,15 @@ test("examples", async (context) => {
     assert.match(stdout, new RegExp(`^${answer}${answer}33 calls, the largest prompt of \\d+ tokens\n65 messages in the log, valid: true\n$`));
   });
 
+  await context.test("E22: tanstack-ai reads 40 files in a window of 8,000 tokens, in two runs of a thread", async () => {
+    const folder = await install("tanstack-ai");
+    await withSdks(folder);
+    const { stdout, stderr } = await exec(process.execPath, ["agent.mjs"], { cwd: folder });
+    assert.equal(stderr, "");
+    const answer = "The files 9, 18, 27 and 36 mention an error\\.\n";
+    assert.match(stdout, new RegExp(`^${answer}${answer}42 calls, the largest prompt of \\d+ tokens; the page has 40 results\n83 messages in the log, valid: true\n$`));
+  });
+
   await context.test("worker answers each user, keeps every message, and knows /compact", async () => {
     const folder = await install("worker");
     const tokens = { one: "ada", two: "bo" };

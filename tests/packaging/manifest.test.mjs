@@ -167,7 +167,8 @@ const ADAPTERS = {
   summarizers: ["entry/summarizers", "adapters/summarizers", "adapters/usage", "adapters/chrome"],
   langchain: ["entry/langchain-inline", "adapters/langchain", "adapters/twins"],
   mastra: ["entry/mastra-inline", "adapters/mastra"],
-  shared: ["adapters/threads", "adapters/calls"],
+  "tanstack-ai": ["entry/tanstack-ai-inline", "adapters/tanstack-ai", "adapters/twins"],
+  shared: ["adapters/threads", "adapters/calls", "adapters/turn"],
 };
 
 test("E23: an adapter is at most 3 KB, minified and gzipped", async () => {
@@ -182,7 +183,7 @@ test("E23: no script names an SDK, and an app with any version of one installs: 
   assert.equal(both[0][1].peerDependencies, undefined);
   const dist = new URL("pkg/dist/", root);
   for (const file of readdirSync(dist, { recursive: true }).filter((file) => /\.(js|d\.ts)$/.test(file))) {
-    assert.doesNotMatch(read(`pkg/dist/${file}`), /(?:from|import\() ?"(?:ai|openai|langchain|@anthropic-ai\/sdk|@(?:ai-sdk|langchain|mastra)\/[\w-]+)"/, file);
+    assert.doesNotMatch(read(`pkg/dist/${file}`), /(?:from|import\() ?"(?:ai|openai|langchain|@anthropic-ai\/sdk|@(?:ai-sdk|langchain|mastra|tanstack)\/[\w-]+)"/, file);
   }
 });
 

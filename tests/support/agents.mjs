@@ -15,7 +15,7 @@ export const OPTIONS = { contextWindow: WINDOW, maxOutputTokens: 1_000 };
 export const TASK = "Read the files 0 to 59, one by one, and say which of them mention an error.";
 export const DONE = "All files were read. Files 9, 18 and 27 mention an error.";
 /** A summary that is good enough for what is summarized. */
-const SUMMARY = `## Goal
+export const SUMMARY = `## Goal
 The user wants the files 0 to 59 read one by one, and to know at the end which of them mention an error.
 ## State
 The files so far were read with read_file, in order. Each has lines such as src/module9/part7.ts: value 907 is new; most lines say
@@ -44,7 +44,7 @@ const APIS = {
 
 /**
  * Resolves to `{ url, requests, close }`. Each key is an agent of its own, which calls `read_file` `files` times, `parallel` at
- * once, and then answers; after that every question has a short answer. A request without tools asks for a summary. `overflowAt`
+ * once, and then answers; after that every question has a short answer. A request without tools, and for no format, asks for a summary. `overflowAt`
  * and `errorAt` are numbers of calls that are refused once; a summary takes `summaryMs`, and `pauseMs` is between the pieces of a
  * stream. With `inStream` a refusal comes as an event, as Responses has it. `requests` holds `{ key, kind, tokens, counted, problems, status, body, isAborted }`:
  * `tokens` are of the messages, `counted` of the whole request, which is what the answer says.
@@ -61,7 +61,7 @@ export async function serveAgent({ files = 60, parallel = 1, overflowAt, errorAt
     const body = JSON.parse(text);
     const key = request.headers["x-api-key"] ?? request.headers.authorization?.replace("Bearer ", "");
     const prompt = api.prompt(body);
-    const kind = body.tools?.length ? "agent" : "summary";
+    const kind = body.tools?.length || body.response_format ? "agent" : "summary";
     const tokens = Math.round(JSON.stringify(prompt).length / 4);
     const entry = { key, kind, tokens, problems: unpaired(api.events(prompt)), status: 200, body, isAborted: false };
     requests.push(entry);

@@ -2,6 +2,8 @@
 
 import Anthropic from "@anthropic-ai/sdk";
 import { Agent } from "@mastra/core/agent";
+import { chat } from "@tanstack/ai";
+import { openaiText } from "@tanstack/ai-openai";
 import * as ai6 from "ai6";
 import * as ai7 from "ai7";
 import { createAgent } from "langchain";
@@ -11,6 +13,7 @@ import { compose, contextCompactor, type CompactionData } from "context-compacto
 import { compactingFetch } from "context-compactor/fetch";
 import { compactionMiddleware } from "context-compactor/langchain";
 import { ContextCompactor } from "context-compactor/mastra";
+import { contextCompactor as tanStackCompactor } from "context-compactor/tanstack-ai";
 import { aiSdk, anthropic, chrome, openaiCompatible, workersAi } from "context-compactor/summarizers";
 
 declare const model6: ai6.LanguageModel & object;
@@ -40,6 +43,11 @@ export const langchain = createAgent({ model: "openai:gpt-5", middleware: [compa
 
 const processor = new ContextCompactor({ ...options, thread: ({ requestContext }) => requestContext.get("chat") });
 export const mastra = new Agent({ id: "a", name: "a", instructions: "", model: "openai/gpt-5", inputProcessors: [processor], errorProcessors: [processor] });
+
+const compactor = tanStackCompactor({ ...options, thread: ({ context }) => context.chat });
+const asked = { messages: [{ role: "user" as const, content: "hi" }], stream: false as const };
+export const tanStack: Promise<string> = chat({ ...compactor.with(openaiText("gpt-5")), ...asked });
+export const alone: Promise<string> = chat({ adapter: openaiText("gpt-5"), middleware: [{ name: "theirs" }, compactor], ...asked });
 
 const fetch = compactingFetch({ thread: (body, headers) => headers.get("x-chat") ?? String(body["user"]) });
 export const openai = new OpenAI({ fetch });
