@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { webcrypto } from "node:crypto";
 import { test } from "node:test";
-import { compact, recallTools } from "context-compactor";
+import { compact, openSession, recallTools } from "context-compactor";
 import { chat, fails, summariser } from "../support/api.mjs";
 
 const OPTIONS = { contextWindow: 16_000, maxOutputTokens: 1_000 };
@@ -136,4 +136,15 @@ test("E4: recallTools reads the app's messages, and not those that it deleted", 
   assert.doesNotMatch(await read(history.filter((_, at) => at !== 7 && at !== 8)), /src\/4\.rs\b.*·/);
   const { definitions } = await recallTools(chat(2), null);
   assert.equal(definitions.length, 2);
+});
+
+test("E4: recallTools have the format that is asked for, before a history says it", async () => {
+  const greeting = [{ role: "user", content: "Read all files." }];
+  for (const format of ["openai-chat", "anthropic", "ai-sdk"]) {
+    const session = await openSession({ ...OPTIONS, format });
+    const { definitions, handle } = await recallTools(greeting, null, format);
+    assert.deepEqual(definitions, session.recall.tools().definitions);
+    if (format === "ai-sdk") assert.equal((await handle({ type: "tool-call", toolCallId: "c", toolName: "recall_search", input: { query: "files" } })).role, "tool");
+  }
+  await assert.rejects(recallTools(greeting, null, "claude"), fails("invalid_option", { field: "format" }));
 });
