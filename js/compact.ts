@@ -64,9 +64,9 @@ function warn({ logger }: CompactOptions, warning: Warning): void {
 
 /**
  * Previews what a session with these messages would do at its next `prepare`: steps, tokens that they would free, model
- * calls and their cost. Takes the options of `compact`, calls no model and stores nothing. Rejects as `compact` does.
+ * calls and their cost. Takes the options of `compact` but `state`, calls no model and stores nothing. Rejects as `compact` does.
  */
-export async function planCompaction(messages: readonly Message[], options: CompactOptions = {}): Promise<Plan> {
+export async function planCompaction(messages: readonly Message[], options: Omit<CompactOptions, "state"> = {}): Promise<Plan> {
   const { bytes, ends } = pack(messages);
   const read = engineOptions(options, "planCompaction");
   const given = withFacts(read, await factsFor(options));

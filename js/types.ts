@@ -11,7 +11,6 @@ export type {
   Prices,
   Provider,
   ReactOptions,
-  SessionOptions,
   StateOptions,
   SummarizeOptions,
 } from "./generated/options.js";

@@ -1,6 +1,7 @@
 /** Entry `context-compactor/langchain`: agents of LangChain 1. Messages are known by their `type`, whatever copy of the SDK made them,
  *  and new ones are made by the classes of those that are there. */
 
+import { invalidOption } from "../checks.js";
 import type { AdapterOptions, Message, Session, Summarize } from "../types.js";
 import { Calls } from "./calls.js";
 import { recallTools } from "./recall-tools.js";
@@ -14,12 +15,19 @@ export interface CompactionMiddlewareOptions extends AdapterOptions {
    *  `configurable`, and for an agent inside another one its place there too; without any, the conversation is recognized by its
    *  messages. */
   thread?: string | ((request: any) => string | undefined);
+  /** Replace the messages of the agent's state, too, by those that were sent in their place, so that a checkpointer stores the
+   *  short form. The messages that left the state are in the session (`archive.history()`, as messages of Chat Completions).
+   *  Needs `store`, and a `thread_id` or `thread` for each call (else `invalid_option`). Where another middleware changed the
+   *  messages of a request, the state stays as it is. Default: false, the state stays whole. */
+  persist?: boolean;
 }
 
 /** A middleware for `createAgent`. */
 export interface CompactionMiddleware {
   name: string;
   wrapModelCall: any;
+  /** With option `persist`. */
+  afterModel?: any;
   /** The recall tools, which the agent has by its middleware. Empty with `recall: { tools: false }`. */
   tools: any[];
   /** The session of the conversation called `thread`, to read its history, its pins or its goal. */
@@ -58,17 +66,20 @@ interface Twin {
 
 /**
  * Keeps agents of LangChain 1 inside the context window: `createAgent({ model, tools, middleware: [compactionMiddleware({
- * contextWindow: 128_000 })] })`. The messages of the agent's state stay whole; only the prompt of each call is compacted.
+ * contextWindow: 128_000 })] })`. The messages of the agent's state stay whole (without `persist`); only the prompt of each call is compacted.
  * Summaries are written by the agent's own model unless `summarize` says otherwise. Make it once for each agent. Throws
  * `invalid_option`.
  */
 export function compactionMiddleware(options: CompactionMiddlewareOptions = {}): CompactionMiddleware {
-  const { thread } = options;
+  const { thread, persist = false } = options;
   const by = "context-compactor/langchain";
-  const threads = new Threads(by, options as AdapterOptions & Record<string, unknown>, ["thread"], "openai-chat");
+  const threads = new Threads(by, options as AdapterOptions & Record<string, unknown>, ["thread", "persist"], "openai-chat");
+  if (typeof persist !== "boolean") throw invalidOption("persist", "must be true or false");
+  if (persist && !threads.isKept) throw invalidOption("persist", "what leaves the agent's state would be in memory alone: give store, such as fileStore(folder)");
   const twins = new Twins<BaseMessage>({ read, fields: ({ content, tool_calls: calls }) => [content, calls], patch, write });
   const calls = new Calls();
   const tools = threads.offersTools ? toolsOf(calls) : [];
+  const replaced = new Map<string, Replaced>();
 
   async function wrapModelCall(request: any, handler: (request: any) => Promise<any>): Promise<any> {
     const { model, systemMessage, runtime } = request;
@@ -77,8 +88,10 @@ export function compactionMiddleware(options: CompactionMiddlewareOptions = {}):
     const leading = messages.slice(0, Math.max(first, 0));
     const given = messages.slice(leading.length);
     const modelName = model.model ?? model.modelName;
+    const id = (typeof thread === "function" ? thread(request) : thread) ?? threadOf(runtime?.configurable);
+    if (persist && id === undefined) throw invalidOption("persist", "needs the name of the conversation: configurable.thread_id, or option thread");
     const asked = {
-      id: (typeof thread === "function" ? thread(request) : thread) ?? threadOf(runtime?.configurable),
+      id,
       messages: given.map((message) => (isMessage(message) ? twins.read(message) : (message as unknown as Message))),
       system: [systemMessage, ...leading].map((message?: BaseMessage) => plain(message?.content)).filter(Boolean).join("\n\n"),
       tools: definitionsOf(model, request.tools),
@@ -89,23 +102,62 @@ export function compactionMiddleware(options: CompactionMiddlewareOptions = {}):
     return threads.send(asked, async (fitted) => {
       if (!fitted) return handler(request);
       const { prepared, goal } = fitted;
-      const sent = { ...request, messages: [...leading, ...twins.write(prepared.messages, given)] };
-      return watched(await handler(goal ? { ...sent, systemMessage: withGoal(systemMessage, goal) } : sent), fitted);
+      const sent = [...leading, ...twins.write(prepared.messages, given)];
+      const fit = { ...request, messages: sent };
+      const result = await handler(goal ? { ...fit, systemMessage: withGoal(systemMessage, goal) } : fit);
+      const { id: answerId } = messageOf(result);
+      if (persist && answerId) remember(answerId, { messages, sent });
+      return watched(result, fitted);
     });
+  }
+
+  function remember(id: string, { messages, sent }: Replaced): void {
+    if (isSame(messages, sent)) return;
+    replaced.set(id, { messages, sent });
+    // Answers that did not come into a state.
+    if (replaced.size > 1_000) replaced.delete([...replaced.keys()][0] as string);
+  }
+
+  /** Puts what was sent in the place of what the state has. */
+  function afterModel({ messages }: { messages: BaseMessage[] }): object | undefined {
+    const at = messages.findLastIndex(({ id = "" }) => replaced.has(id));
+    const { id = "" } = messages[at] ?? {};
+    const found = replaced.get(id);
+    replaced.delete(id);
+    // Messages that another middleware left out of the request were never seen here, and are in no session.
+    if (!found || !isSame(found.messages, messages.slice(0, at))) return undefined;
+    return { messages: [{ type: "remove", id: REMOVE_ALL }, ...found.sent, ...messages.slice(at)] };
   }
 
   /** Learns from the answer, which passes as it is. */
   function watched<R>(result: R, found: Fitted): R {
-    const { messages, ...alone } = result as { messages?: BaseMessage[] };
-    const message = (messages?.[0] ?? alone) as BaseMessage & { usage_metadata?: any };
-    const { usage_metadata: usage, response_metadata: metadata, tool_calls: called } = message;
+    const { usage_metadata: usage, response_metadata: metadata, tool_calls: called } = messageOf(result);
     if (usage?.input_tokens > 0) found.report(countsOf(usage), metadata?.["model_name"]);
     for (const { id, name } of called ?? []) if (id && tools.some((tool) => tool.name === name)) calls.add(id, found.session);
     return result;
   }
 
   const session = (id: string) => threads.session(id);
-  return { name: "ContextCompactor", wrapModelCall, tools, session, close: () => threads.close() };
+  return { name: "ContextCompactor", wrapModelCall, ...(persist ? { afterModel } : {}), tools, session, close: () => threads.close() };
+}
+
+/** What a request of the agent had, and what was sent in its place. */
+interface Replaced {
+  messages: BaseMessage[];
+  sent: BaseMessage[];
+}
+
+/** The id with which the reducer of LangGraph removes all messages before. */
+const REMOVE_ALL = "__remove_all__";
+
+function isSame(one: BaseMessage[], other: BaseMessage[]): boolean {
+  return one.length === other.length && one.every((message, at) => message === other[at]);
+}
+
+/** The answer in what a handler returns: with a structured response, or alone. */
+function messageOf(result: unknown): BaseMessage & { usage_metadata?: any } {
+  const { messages } = result as { messages?: BaseMessage[] };
+  return messages?.[0] ?? (result as BaseMessage);
 }
 
 /** The conversation of a run. An agent that is called inside of another one has the same `thread_id`, and messages of its own. */

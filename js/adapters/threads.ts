@@ -85,7 +85,7 @@ export class Threads {
   readonly #format: Format | undefined;
   readonly #options: AdapterOptions;
   /** Sessions outlive the process. */
-  readonly #isKept: boolean;
+  readonly isKept: boolean;
   readonly #named = new Map<string, OpenThread>();
   /** Oldest first. */
   readonly #open = new Set<OpenThread>();
@@ -98,7 +98,7 @@ export class Threads {
     const rest: Record<string, unknown> = { ...options };
     for (const name of own) delete rest[name];
     this.#options = { store: memoryStore(), ...rest };
-    this.#isKept = rest["store"] !== undefined && rest["store"] !== "memory";
+    this.isKept = rest["store"] !== undefined && rest["store"] !== "memory";
   }
 
   /** Whether the adapter offers the recall tools. */
@@ -245,7 +245,7 @@ export class Threads {
       if (thread.users > 0) continue;
       this.#forget(thread);
       // What is only in memory would stay there as long as the process.
-      void thread.session.then((session) => session.close({ delete: !this.#isKept })).catch(() => undefined);
+      void thread.session.then((session) => session.close({ delete: !this.isKept })).catch(() => undefined);
     }
   }
 }

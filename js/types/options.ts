@@ -1,6 +1,9 @@
 /** Types of option values, and of what callbacks receive. */
 
-import type { Names } from "../generated/options.js";
+import type { Names, SessionOptions as GeneratedSessionOptions } from "../generated/options.js";
+
+/** Options of a session: those of `compact` without `state`, since a session keeps its state itself, and its own. */
+export interface SessionOptions extends Omit<GeneratedSessionOptions, "state"> {}
 
 /** How tokens are estimated: `calibrated` (default) is fitted to real tokenizers, `chars4` is `round(characters / 4)`. */
 export type Estimator = "calibrated" | "chars4";

@@ -10,8 +10,7 @@ import type {
   SessionRecall,
   SessionSnapshots,
 } from "./nouns.js";
-import type { SessionOptions } from "../generated/options.js";
-import type { Progress } from "./options.js";
+import type { Progress, SessionOptions } from "./options.js";
 import type { CompactionResult, PinProposal, Prepared } from "./results.js";
 
 /** A stored session, as `listSessions` and `archive.children()` list it. */

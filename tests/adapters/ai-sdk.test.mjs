@@ -1,26 +1,13 @@
 /** `context-compactor/ai-sdk` in the AI SDK itself, in both majors with `CC_MAJORS=all` (E12, E20, E21). */
 
-import * as ai6 from "ai6";
-import { createAnthropic as anthropic6 } from "ai6-anthropic";
-import { createOpenAI as openai6 } from "ai6-openai";
-import * as ai7 from "ai7";
-import { createAnthropic as anthropic7 } from "ai7-anthropic";
-import { createOpenAI as openai7 } from "ai7-openai";
 import assert from "node:assert/strict";
 import { setTimeout as sleep } from "node:timers/promises";
 import { describe, test } from "node:test";
 import { memoryStore, openSession } from "context-compactor";
 import { compose, contextCompactor } from "context-compactor/ai-sdk";
+import { AI_SDKS } from "../support/ai-sdks.mjs";
 import { DONE, fileText, holds, logOf, OPTIONS, provider, SUMMARIES, TASK, WINDOW } from "../support/agents.mjs";
 import { majorsOf } from "../support/majors.mjs";
-
-globalThis.AI_SDK_LOG_WARNINGS = false;
-
-/** What differs between the majors: the names of the system prompt and of an app's own context. */
-const MAJORS = {
-  6: { sdk: ai6, createOpenAI: openai6, createAnthropic: anthropic6, system: "system", context: "experimental_context" },
-  7: { sdk: ai7, createOpenAI: openai7, createAnthropic: anthropic7, system: "instructions", context: "runtimeContext" },
-};
 
 /** A compactor whose warnings fail the test, unless they are taken from `warnings`. */
 function compactor(context, options = {}, warnings = []) {
@@ -43,7 +30,7 @@ async function streamed({ fullStream, text }) {
 
 const plain = (value) => JSON.parse(JSON.stringify(value));
 
-for (const [major, { sdk, createOpenAI, createAnthropic, system, context: contextName }] of majorsOf(MAJORS)) {
+for (const [major, { sdk, createOpenAI, createAnthropic, system, context: contextName }] of majorsOf(AI_SDKS)) {
   const { generateText, streamText, ToolLoopAgent, stepCountIs, isStepCount, tool, jsonSchema } = sdk;
   const upTo = isStepCount ?? stepCountIs;
   const inputSchema = jsonSchema({ type: "object", properties: { nth: { type: "integer" } }, required: ["nth"] });

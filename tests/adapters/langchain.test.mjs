@@ -243,18 +243,23 @@ test("E20: a slow summary is waited for, or written beside the agent's work", as
   }
 });
 
-test("E20: what the model says comes piece by piece, and no summary is among it", async (context) => {
-  const server = await provider(context, { pauseMs: 5 });
-  const agent = agentOf(modelAt(server), [middleware(context, SUMMARIES)]);
-  const [pieces, times] = [[], []];
-  for await (const [message] of await agent.stream({ messages: ask() }, inThread("one", { streamMode: "messages" }))) {
-    if (!AIMessage.isInstance(message) || !message.text) continue;
-    pieces.push(message.text);
-    times.push(Date.now());
+test("E20: what the model says comes piece by piece, and no summary is among it; those that enter the state are marked", async (context) => {
+  for (const persisted of [{}, { store: memoryStore(), persist: true }]) {
+    const server = await provider(context, { pauseMs: 5 });
+    const agent = agentOf(modelAt(server), [middleware(context, { ...SUMMARIES, ...persisted })]);
+    const [pieces, times, others] = [[], [], []];
+    for await (const [message] of await agent.stream({ messages: ask() }, inThread("one", { streamMode: "messages" }))) {
+      if (HumanMessage.isInstance(message)) others.push(message.additional_kwargs.lc_source);
+      if (!AIMessage.isInstance(message) || !message.text) continue;
+      pieces.push(message.text);
+      times.push(Date.now());
+    }
+    const { summaries } = server.figures("a");
+    assert.ok(summaries >= 1);
+    assert.equal(pieces.join(""), DONE);
+    assert.ok(times.at(-1) - times[0] > 10 && pieces.length > 3);
+    assert.deepEqual(others, persisted.persist ? Array(summaries).fill("summarization") : []);
   }
-  assert.ok(server.figures("a").summaries >= 1);
-  assert.equal(pieces.join(""), DONE);
-  assert.ok(times.at(-1) - times[0] > 10 && pieces.length > 3);
 });
 
 test("E20: an error of the model is the app's; one that cannot be helped has ours as its cause", async (context) => {
@@ -290,4 +295,75 @@ test("E20: a failure of ours ends no call, unless it is to", async (context) => 
   assert.equal(server.requests.filter(({ key }) => key === "b").length, 0);
   warnings.length = 0;
   assert.throws(() => compactionMiddleware({ strict: 1 }), { code: "invalid_option" });
+});
+
+for (const [way, run] of Object.entries(WAYS)) {
+  for (const [name, more] of Object.entries({ "old results leave": {}, "summaries alone": SUMMARIES })) {
+    test(`E13: ${way}, persist, ${name}: over the runs of a thread the checkpointer has the short form, and the session all`, async (context) => {
+      const search = { text: "", calls: [{ id: "r1", name: "recall_search", input: { query: "module3 part5" } }] };
+      const script = (nth) => (nth === 31 ? { text: "Shall I go on?", calls: [] } : nth === 62 ? search : undefined);
+      const server = await provider(context, { script });
+      const [store, checkpointer] = [memoryStore(), new MemorySaver()];
+      const options = { ...more, store, persist: true };
+      const config = { configurable: { thread_id: "one", checkpoint_ns: "" } };
+      const stored = async () => (await checkpointer.getTuple(config)).checkpoint.channel_values.messages;
+      const turn = async (text) => {
+        // What a process knows ends with it.
+        const compaction = middleware(context, options);
+        const messages = await run(agentOf(modelAt(server), [compaction], { checkpointer }), ask(text), inThread("one"));
+        const log = await logOf(await compaction.session("one"));
+        assert.equal((await (await compaction.session("one")).archive.verify()).ok, true);
+        await compaction.close();
+        return { messages, log };
+      };
+
+      await turn(TASK);
+      const half = await stored();
+      assert.ok(JSON.stringify(half).length / 4 < 16_000, "the checkpoint is as long as the history");
+      const { messages } = await turn("Go on.");
+      assert.equal(messages.at(-1).text, DONE);
+      holds(server.figures("a"));
+      for (const state of [half, await stored()]) {
+        const ours = state.filter(({ additional_kwargs: { lc_source } }) => lc_source === "summarization");
+        assert.equal(ours.length, more === SUMMARIES ? 1 : 0);
+        for (const message of ours) assert.ok(HumanMessage.isInstance(message) && message.id);
+        const shortened = state.filter(({ type, text }) => type === "tool" && text.includes("off_"));
+        assert.equal(shortened.length > 10, more !== SUMMARIES);
+      }
+
+      const last = await turn("What was in module 3?");
+      assert.match(last.messages.find((message) => message.tool_call_id === "r1").text, /src\/module3\/part5\.ts/);
+      const { log } = last;
+      assert.deepEqual(log.filter(({ role }) => role === "user").map(({ content }) => content), [TASK, "Go on.", "What was in module 3?"]);
+      // The model was not asked for file 30.
+      const files = Array.from({ length: 60 }, (_, nth) => nth).filter((nth) => nth !== 30);
+      assert.deepEqual(log.filter(({ role }) => role === "tool").slice(0, 59).map(({ content }) => content), files.map(fileText));
+      assert.equal(log.length, 3 + 2 * 59 + 2 + 2);
+      assert.doesNotMatch(JSON.stringify(log), /Compressed History/);
+    });
+  }
+}
+
+test("E13: persist leaves a state whole of which another middleware left something out", async (context) => {
+  const server = await provider(context, { files: 30 });
+  const without = ([first, ...rest]) => [first, ...(rest.length > 6 ? rest.slice(2) : rest)];
+  const trim = createMiddleware({ name: "Trim", wrapModelCall: (request, handler) => handler({ ...request, messages: without(request.messages) }) });
+  for (const [key, others, isWhole] of [["a", [trim], true], ["b", [], false]]) {
+    const compaction = middleware(context, { store: memoryStore(), persist: true });
+    const messages = await WAYS.invoke(agentOf(modelAt(server, key), [...others, compaction]), ask(), inThread("one"));
+    assert.equal(messages.at(-1).text, DONE);
+    const results = messages.filter(ToolMessage.isInstance).map(({ text }) => text);
+    assert.equal(results.length === 30 && results.every((text, nth) => text === fileText(nth)), isWhole, key);
+  }
+});
+
+test("E13: persist is refused where what leaves the state would be lost", async (context) => {
+  const server = await provider(context, { files: 1 });
+  const refused = { code: "invalid_option", message: /persist/ };
+  for (const wrong of [{}, { store: "memory" }]) assert.throws(() => compactionMiddleware({ ...wrong, persist: true }), refused);
+  assert.throws(() => compactionMiddleware({ store: memoryStore(), persist: "yes" }), refused);
+  assert.equal(middleware(context, { store: memoryStore() }).afterModel, undefined);
+  const compaction = middleware(context, { store: memoryStore(), persist: true });
+  await assert.rejects(WAYS.invoke(agentOf(modelAt(server), [compaction]), ask()), /persist: needs the name of the conversation: configurable\.thread_id/);
+  assert.equal(server.requests.length, 0);
 });

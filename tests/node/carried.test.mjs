@@ -3,8 +3,9 @@
 import assert from "node:assert/strict";
 import { webcrypto } from "node:crypto";
 import { test } from "node:test";
-import { compact, recallTools } from "context-compactor";
-import { chat, fails, summariser } from "../support/api.mjs";
+import { compact, openSession, recallTools } from "context-compactor";
+import { chat, fails, runtime, summariser } from "../support/api.mjs";
+import { transcripts } from "../support/transcripts.mjs";
 
 const OPTIONS = { contextWindow: 16_000, maxOutputTokens: 1_000 };
 
@@ -137,3 +138,66 @@ test("E4: recallTools reads the app's messages, and not those that it deleted", 
   const { definitions } = await recallTools(chat(2), null);
   assert.equal(definitions.length, 2);
 });
+
+test("E4: recallTools have the format that is asked for, before a history says it", async () => {
+  const greeting = [{ role: "user", content: "Read all files." }];
+  for (const format of ["openai-chat", "anthropic", "ai-sdk"]) {
+    const session = await openSession({ ...OPTIONS, format });
+    const { definitions, handle } = await recallTools(greeting, null, format);
+    assert.deepEqual(definitions, session.recall.tools().definitions);
+    if (format === "ai-sdk") assert.equal((await handle({ type: "tool-call", toolCallId: "c", toolName: "recall_search", input: { query: "files" } })).role, "tool");
+  }
+  await assert.rejects(recallTools(greeting, null, "claude"), fails("invalid_option", { field: "format" }));
+});
+
+/** File, format, which record, how many of its messages, and a window too small for them. */
+const RECORDED = [
+  ["openai/tau", "openai-chat", 30, 65, 12_000],
+  ["openai/tau_composite", "openai-chat", 1, 250, 12_000],
+  ["openai/claude_code", "openai-chat", 8, 75, 16_000],
+  ["openai/claude_code", "openai-chat", 12, 150, 24_000],
+  ["anthropic/claude_code", "anthropic", 0, 52, 24_000],
+  ["anthropic/claude_code", "anthropic", 13, 150, 16_000],
+  ["responses/codex", "openai-responses", 1, 120, 64_000],
+  ["responses/codex", "openai-responses", 2, 120, 48_000],
+];
+
+const isOfModel = ({ role, type = "message" } = {}) => role === "assistant" || !(type === "message" || type.endsWith("_output"));
+
+/** References are secrets of a session, and of a state: they count by their places. */
+function numbered(messages) {
+  const refs = new Map();
+  return JSON.stringify(messages).replace(/\boff_\w+/g, (ref) => {
+    if (!refs.has(ref)) refs.set(ref, `off_${refs.size}`);
+    return refs.get(ref);
+  });
+}
+
+for (const [file, format, which, count, contextWindow] of RECORDED) {
+  const records = transcripts(`core/${file}`);
+  test(`E4: ${file} ${which}: the prompts of a session and those by the state are equal`, { skip: !records && "no transcripts (CC_DATA)" }, async (context) => {
+    const messages = records[which].messages.slice(0, count);
+    for (const summarize of ["extractive", { call: summariser(), attempts: 1 }]) {
+      // What is worth keeping may depend on ids.
+      const options = () => ({ format, contextWindow, summarize, logger: () => {}, advanced: { runtime: runtime() } });
+      const session = await openSession({ ...options(), background: false });
+      let [row, from, calls, changes] = [null, 0, 0, 0];
+      for (let to = 1; to <= messages.length; to++) {
+        if (isOfModel(messages[to - 1]) || (to < messages.length && !isOfModel(messages[to]))) continue;
+        await session.append(...messages.slice(from, to));
+        from = to;
+        const prepared = await session.prepare().catch(({ code }) => code);
+        const { success, error, changed, state, messages: fitting } = await compact(messages.slice(0, to), { ...options(), state: row });
+        const equal = numbered(success ? fitting : error.code) === numbered(prepared.messages ?? prepared);
+        assert.ok(equal, `the prompts of call ${calls} differ`);
+        calls++;
+        if (!changed) continue;
+        changes++;
+        row = column(state);
+      }
+      await session.close();
+      context.diagnostic(`${calls} calls, ${changes} changes`);
+      assert.ok(changes >= 1, "nothing was compacted");
+    }
+  });
+}

@@ -1,8 +1,11 @@
 /** The examples, run as they are with the packed package and a model that is a local server. */
 
 import assert from "node:assert/strict";
+import { spawn } from "node:child_process";
+import { once } from "node:events";
 import { readFile, readdir } from "node:fs/promises";
 import { join } from "node:path";
+import { createInterface } from "node:readline";
 import { test } from "node:test";
 import { fileURLToPath } from "node:url";
 import { build } from "vite";
@@ -96,6 +99,67 @@ test("examples", async (context) => {
     assert.equal(stderr, "");
     const answer = "The files 9, 18, 27 and 36 mention an error\\.\n";
     assert.match(stdout, new RegExp(`^${answer}${answer}42 calls, the largest prompt of \\d+ tokens; the page has 40 results\n83 messages in the log, valid: true\n$`));
+  });
+
+  await context.test("E22: use-chat: the page and the table have all messages over a restart, with a divider where the prompt became shorter", async (context) => {
+    const folder = await install("use-chat");
+    await withSdks(folder);
+    // Links lead out of the project, where there is another React.
+    await build({ root: folder, logLevel: "error", resolve: { dedupe: ["react", "react-dom"] } });
+    const env = { ...process.env, PORT: "0" };
+    const output = [];
+    const start = async () => {
+      const server = spawn(process.execPath, ["server.mjs"], { cwd: folder, env, stdio: ["ignore", "pipe", "inherit"] });
+      context.after(() => server.kill("SIGKILL"));
+      const lines = createInterface({ input: server.stdout });
+      lines.on("line", (line) => output.push(line));
+      const [url] = await once(lines, "line");
+      return { server, url };
+    };
+    const browser = await launch("chrome");
+    context.after(() => browser.close());
+    const page = await browser.newPage();
+    const errors = [];
+    page.on("pageerror", (error) => errors.push(error));
+    const shown = () => page.$$eval("#messages > *", (items) => items.map(({ className, textContent }) => `${className} ${textContent}`.trim()));
+    const settled = (text) => page.waitForFunction((text) => document.querySelector("#messages")?.textContent.includes(text), { timeout: 60_000 }, text);
+    const enter = async (text) => {
+      await page.waitForSelector("input:not([disabled])");
+      await page.type("input", `${text}\n`);
+    };
+
+    let { server, url } = await start();
+    await page.goto(url);
+    await enter("Did a job fail on the days 1 to 30?");
+    await settled("A job failed on the days 9, 18, 27.");
+    const before = await shown();
+    assert.equal(before[0], "user: Did a job fail on the days 1 to 30?");
+    assert.equal(before.at(-1), "assistant: A job failed on the days 9, 18, 27.");
+    assert.deepEqual(before.filter((text) => text.startsWith("tool ")), Array.from({ length: 30 }, (_, at) => `tool read_log {"day":${at + 1}}`));
+    const dividers = before.filter((text) => text.startsWith("divider "));
+    assert.ok(dividers.length >= 2);
+    for (const text of dividers) assert.match(text, /^divider [a-z, ]+: the model's view is \d+ of 8000 tokens now/);
+
+    server.kill("SIGKILL");
+    await once(server, "exit");
+    ({ server, url } = await start());
+    await page.goto(url);
+    await settled("A job failed");
+    assert.deepEqual(await shown(), before);
+    await enter("Are you sure?");
+    await settled("I looked again: job 9-9 failed.");
+    const messages = await (await fetch(`${url}/api/chat?id=chat-1`)).json();
+    assert.deepEqual(messages.map(({ role }) => role), ["user", "assistant", "user", "assistant"]);
+    const logs = messages[1].parts.filter(({ type }) => type === "tool-read_log");
+    assert.equal(logs.length, 30);
+    for (const { output } of logs) assert.equal(output.split("\n").length, 60);
+    const prompts = output.flatMap((line) => line.match(/^a prompt of (\d+) tokens$/)?.[1] ?? []).map(Number);
+    assert.equal(prompts.length, 33);
+    assert.ok(Math.max(...prompts) < 8_000, `a prompt of ${Math.max(...prompts)} tokens`);
+    for (const body of [{ id: "chat-1" }, { id: "chat-1", message: { role: "system", parts: [] } }]) {
+      assert.equal((await fetch(`${url}/api/chat`, { method: "POST", body: JSON.stringify(body) })).status, 400);
+    }
+    assert.deepEqual(errors, []);
   });
 
   await context.test("worker answers each user, keeps every message, and knows /compact", async () => {

@@ -19,6 +19,8 @@ import {
   planCompaction,
   recallTools,
   salvage,
+  sessionPool,
+  type AdapterOptions,
   type CarriedResult,
   type ContextParts,
   type Checkpoint,
@@ -39,6 +41,7 @@ import {
   type Session,
   type SnapshotInfo,
   type SessionMetadata,
+  type SessionOptions,
   type Store,
   type Summarize,
   type ToolAnswer,
@@ -117,7 +120,20 @@ export async function functions(): Promise<void> {
   await compact(chat, { state: { value: carried.state, when: "now", key: new Uint8Array(32), id: "chat-1" } });
   // @ts-expect-error an array is none
   await compact(chat, { state: [] });
+  // @ts-expect-error a plan is that of a session
+  await planCompaction(chat, { state: { value: carried.state } });
+  for (const state of [{}, { value: carried.state }]) {
+    // @ts-expect-error a session keeps its state itself
+    await openSession({ state });
+    // @ts-expect-error a session keeps its state itself
+    await importSession("", { state });
+    // @ts-expect-error a session keeps its state itself
+    sessionPool({ store: memoryStore(), state });
+  }
+  same<Extract<keyof SessionOptions, "state" | "goal" | "systemPrompt">, "goal" | "systemPrompt">();
+  same<Extract<keyof AdapterOptions, "state" | "goal">, "goal">();
   create({ messages: [await (await recallTools<"openai-chat">(chat, carried.state)).handle({})] });
+  createMessage({ messages: [await (await recallTools(params, null, "anthropic")).handle({})] });
 
   const split = await splitMessages(params, { pins: { match: (message) => message.role === "user" } });
   same<typeof split, Split<MessageParam>>();
@@ -130,7 +146,7 @@ export async function functions(): Promise<void> {
   const plan = await planCompaction(params);
   same<typeof plan, Plan>();
   same<ReturnType<typeof optionsFromEnv>, CompactOptions>();
-  optionsFromEnv(process.env);
+  await openSession(optionsFromEnv(process.env));
 }
 declare const process: { env: Record<string, string | undefined> };
 

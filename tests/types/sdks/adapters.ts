@@ -39,7 +39,7 @@ export const stream = ai7.createUIMessageStream<Ui>({
   execute: ({ writer }) => writer.merge(ai7.streamText({ model: model7, prompt: "hi", prepareStep: cc.with({ writer, thread: "a" }).prepareStep }).toUIMessageStream<Ui>()),
 });
 
-export const langchain = createAgent({ model: "openai:gpt-5", middleware: [compactionMiddleware({ ...options, thread: ({ runtime }) => runtime.context.chat })] });
+export const langchain = createAgent({ model: "openai:gpt-5", middleware: [compactionMiddleware({ ...options, persist: true, thread: ({ runtime }) => runtime.context.chat })] });
 
 const processor = new ContextCompactor({ ...options, thread: ({ requestContext }) => requestContext.get("chat") });
 export const mastra = new Agent({ id: "a", name: "a", instructions: "", model: "openai/gpt-5", inputProcessors: [processor], errorProcessors: [processor] });
