@@ -6,7 +6,7 @@ import { compact, importSession, type CompactionResult, type CompactOptions, typ
 import { validateHistory } from "../entry/history-inline.js";
 import { EXIT, wrongUsage } from "./exit.js";
 import { readInput, type Input } from "./input.js";
-import { describe, inspectionOf } from "./inspect.js";
+import { aboutOf, describe, inspectionOf, reported } from "./inspect.js";
 import { fixedOf, windowOf } from "./meter.js";
 import { writeReport } from "./report.js";
 import { shortened } from "./said.js";
@@ -42,8 +42,9 @@ export async function compactFile(given: Given, terminal: Terminal): Promise<num
   print({ input, result, problems, window: window.tokens }, given, terminal);
   if (given.report !== undefined) {
     const { report, points } = await inspectionOf(input, given, terminal);
-    await writeReport(given.report, { inspection: report, points, ledger, compacted: { previousTokens, currentTokens } }, given.redact);
-    terminal.line(`Report: ${given.report}${given.redact ? " (secrets redacted)" : ""}`);
+    const compacted = { previousTokens, currentTokens, window: window.tokens, fits, problems: problems.length };
+    await writeReport(given.report, { file: input.name, about: aboutOf(input, window, report.calls), inspection: report, points, ledger, compacted }, given.redact);
+    terminal.line(reported(given));
   }
   if (!fits) return EXIT.tooLarge;
   return result.success && problems.length === 0 ? EXIT.fine : EXIT.problems;
@@ -122,6 +123,25 @@ export function runsOf(ledger: readonly LedgerEntry[]): { from: number; to: numb
   return runs;
 }
 
+interface Group {
+  count: number;
+  fate: string;
+  reason?: string;
+  first: number;
+  last: number;
+}
+
+/** Messages of one fate for one reason, wherever they are. */
+export function groupsOf(ledger: readonly LedgerEntry[]): Group[] {
+  const groups = new Map<string, Group>();
+  for (const { from, to, fate, reason } of runsOf(ledger)) {
+    const key = `${fate} ${reason ?? ""}`;
+    const group = groups.get(key) ?? { count: 0, fate, first: from, last: to, ...(reason === undefined ? {} : { reason }) };
+    groups.set(key, { ...group, count: group.count + to - from + 1, last: to });
+  }
+  return [...groups.values()];
+}
+
 interface Done {
   input: Input;
   result: Result;
@@ -129,21 +149,13 @@ interface Done {
   window: number;
 }
 
-const MOST = 20;
-
 function print({ input, result, problems, window }: Done, given: Given, terminal: Terminal): void {
   const { previousTokens, currentTokens, ledger, fits, changed } = result;
   terminal.line(`${input.name === "-" ? "stdin" : input.name}: ${describe(input)}, ${plural(input.messages.length, "message")}`);
   terminal.line(`  before  ${number(previousTokens)} tokens, ${percent(previousTokens, window)} of ${number(window)}`);
   terminal.line(`  after   ${number(currentTokens)} tokens, ${percent(currentTokens, window)}; ${plural(result.messages.length, "message")}${changed ? "" : ", unchanged"}`);
-  const runs = runsOf(ledger);
-  terminal.line(`  fates   ${Object.entries(fatesOf(ledger)).filter(([, count]) => count > 0).map(([fate, count]) => `${fate} ${number(count)}`).join(", ")}`);
-  terminal.table(
-    runs.slice(0, MOST).map(({ from, to, fate, reason }) => [from === to ? `#${from}` : `#${from}–#${to}`, fate, shortened(reason ?? "", 70)]),
-    ["right"],
-    "    ",
-  );
-  if (runs.length > MOST) terminal.line(`    … ${number(runs.length - MOST)} more with --json`);
+  const rows = groupsOf(ledger).map(({ count, fate, reason = "", first, last }) => [number(count), fate, first === last ? `#${first}` : `#${first}–#${last}`, shortened(reason, 90)]);
+  terminal.table(rows, ["right"], "    ");
   if (result.error) terminal.line(terminal.paint("red", `  ${result.error.message}`));
   else if (result.reason !== undefined) terminal.line(`  ${result.reason}`);
   if (problems.length === 0) terminal.line(terminal.paint("green", "  valid   no rule of the provider is broken"));
