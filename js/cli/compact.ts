@@ -2,7 +2,7 @@
 
 import { writeFile } from "node:fs/promises";
 import process from "node:process";
-import { compact, importSession, type CompactionResult, type CompactOptions, type LedgerEntry, type Message, type Preset } from "../entry/inline.js";
+import { compact, importSession, type CompactionResult, type CompactOptions, type LedgerEntry, type Message } from "../entry/inline.js";
 import { validateHistory } from "../entry/history-inline.js";
 import { EXIT, wrongUsage } from "./exit.js";
 import { readInput, type Input } from "./input.js";
@@ -11,13 +11,13 @@ import { fixedOf, windowOf } from "./meter.js";
 import { writeReport } from "./report.js";
 import { shortened } from "./said.js";
 import { number, percent, plural, type Terminal } from "./terminal.js";
-import { meant, PRESETS, type Given } from "./usage.js";
+import { meant, type Given } from "./usage.js";
 
 /** The result, without a type for the messages. */
 type Result = CompactionResult<Message>;
 
 export async function compactFile(given: Given, terminal: Terminal): Promise<number> {
-  const options = { ...presetOf(given), ...summarizerOf(given) };
+  const options = { ...(given.preset === undefined ? {} : { preset: given.preset }), ...summarizerOf(given) };
   terminal.progress("reading");
   const input = await readInput(given.file, given.format);
   const window = await windowOf(input, given);
@@ -74,12 +74,6 @@ function written({ shape, text, field }: Input, messages: readonly Message[]): s
   const lines = text.trim().split("\n");
   const body = JSON.parse(indent === undefined ? (lines.at(-1) ?? "") : text) as Record<string, unknown>;
   return `${JSON.stringify({ ...body, [field ?? "messages"]: messages }, undefined, indent)}\n`;
-}
-
-function presetOf({ preset }: Given): { preset?: Preset } {
-  if (preset === undefined) return {};
-  if (!PRESETS.includes(preset as Preset)) throw wrongUsage(`--preset ${preset}${meant(preset, PRESETS)}; there are ${PRESETS.join(", ")}`);
-  return { preset: preset as Preset };
 }
 
 /** Where each provider's key is, and how it is sent. */
