@@ -2,22 +2,22 @@
 
 import { writeFile } from "node:fs/promises";
 import process from "node:process";
-import { compact, importSession, type CompactionResult, type CompactOptions, type LedgerEntry, type Message, type Preset } from "../entry/inline.js";
+import { compact, importSession, type CompactionResult, type CompactOptions, type LedgerEntry, type Message } from "../entry/inline.js";
 import { validateHistory } from "../entry/history-inline.js";
 import { EXIT, wrongUsage } from "./exit.js";
 import { readInput, type Input } from "./input.js";
-import { describe, inspectionOf } from "./inspect.js";
+import { aboutOf, describe, inspectionOf, reported } from "./inspect.js";
 import { fixedOf, windowOf } from "./meter.js";
 import { writeReport } from "./report.js";
 import { shortened } from "./said.js";
 import { number, percent, plural, type Terminal } from "./terminal.js";
-import { meant, PRESETS, type Given } from "./usage.js";
+import { meant, type Given } from "./usage.js";
 
 /** The result, without a type for the messages. */
 type Result = CompactionResult<Message>;
 
 export async function compactFile(given: Given, terminal: Terminal): Promise<number> {
-  const options = { ...presetOf(given), ...summarizerOf(given) };
+  const options = { ...(given.preset === undefined ? {} : { preset: given.preset }), ...summarizerOf(given) };
   terminal.progress("reading");
   const input = await readInput(given.file, given.format);
   const window = await windowOf(input, given);
@@ -42,8 +42,9 @@ export async function compactFile(given: Given, terminal: Terminal): Promise<num
   print({ input, result, problems, window: window.tokens }, given, terminal);
   if (given.report !== undefined) {
     const { report, points } = await inspectionOf(input, given, terminal);
-    await writeReport(given.report, { inspection: report, points, ledger, compacted: { previousTokens, currentTokens } }, given.redact);
-    terminal.line(`Report: ${given.report}${given.redact ? " (secrets redacted)" : ""}`);
+    const compacted = { previousTokens, currentTokens, window: window.tokens, fits, problems: problems.length };
+    await writeReport(given.report, { file: input.name, about: aboutOf(input, window, report.calls), inspection: report, points, ledger, compacted }, given.redact);
+    terminal.line(reported(given));
   }
   if (!fits) return EXIT.tooLarge;
   return result.success && problems.length === 0 ? EXIT.fine : EXIT.problems;
@@ -73,12 +74,6 @@ function written({ shape, text, field }: Input, messages: readonly Message[]): s
   const lines = text.trim().split("\n");
   const body = JSON.parse(indent === undefined ? (lines.at(-1) ?? "") : text) as Record<string, unknown>;
   return `${JSON.stringify({ ...body, [field ?? "messages"]: messages }, undefined, indent)}\n`;
-}
-
-function presetOf({ preset }: Given): { preset?: Preset } {
-  if (preset === undefined) return {};
-  if (!PRESETS.includes(preset as Preset)) throw wrongUsage(`--preset ${preset}${meant(preset, PRESETS)}; there are ${PRESETS.join(", ")}`);
-  return { preset: preset as Preset };
 }
 
 /** Where each provider's key is, and how it is sent. */
@@ -122,6 +117,25 @@ export function runsOf(ledger: readonly LedgerEntry[]): { from: number; to: numb
   return runs;
 }
 
+interface Group {
+  count: number;
+  fate: string;
+  reason?: string;
+  first: number;
+  last: number;
+}
+
+/** Messages of one fate for one reason, wherever they are. */
+export function groupsOf(ledger: readonly LedgerEntry[]): Group[] {
+  const groups = new Map<string, Group>();
+  for (const { from, to, fate, reason } of runsOf(ledger)) {
+    const key = `${fate} ${reason ?? ""}`;
+    const group = groups.get(key) ?? { count: 0, fate, first: from, last: to, ...(reason === undefined ? {} : { reason }) };
+    groups.set(key, { ...group, count: group.count + to - from + 1, last: to });
+  }
+  return [...groups.values()];
+}
+
 interface Done {
   input: Input;
   result: Result;
@@ -129,21 +143,13 @@ interface Done {
   window: number;
 }
 
-const MOST = 20;
-
 function print({ input, result, problems, window }: Done, given: Given, terminal: Terminal): void {
   const { previousTokens, currentTokens, ledger, fits, changed } = result;
   terminal.line(`${input.name === "-" ? "stdin" : input.name}: ${describe(input)}, ${plural(input.messages.length, "message")}`);
   terminal.line(`  before  ${number(previousTokens)} tokens, ${percent(previousTokens, window)} of ${number(window)}`);
   terminal.line(`  after   ${number(currentTokens)} tokens, ${percent(currentTokens, window)}; ${plural(result.messages.length, "message")}${changed ? "" : ", unchanged"}`);
-  const runs = runsOf(ledger);
-  terminal.line(`  fates   ${Object.entries(fatesOf(ledger)).filter(([, count]) => count > 0).map(([fate, count]) => `${fate} ${number(count)}`).join(", ")}`);
-  terminal.table(
-    runs.slice(0, MOST).map(({ from, to, fate, reason }) => [from === to ? `#${from}` : `#${from}–#${to}`, fate, shortened(reason ?? "", 70)]),
-    ["right"],
-    "    ",
-  );
-  if (runs.length > MOST) terminal.line(`    … ${number(runs.length - MOST)} more with --json`);
+  const rows = groupsOf(ledger).map(({ count, fate, reason = "", first, last }) => [number(count), fate, first === last ? `#${first}` : `#${first}–#${last}`, shortened(reason, 90)]);
+  terminal.table(rows, ["right"], "    ");
   if (result.error) terminal.line(terminal.paint("red", `  ${result.error.message}`));
   else if (result.reason !== undefined) terminal.line(`  ${result.reason}`);
   if (problems.length === 0) terminal.line(terminal.paint("green", "  valid   no rule of the provider is broken"));

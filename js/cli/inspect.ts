@@ -1,5 +1,6 @@
 /** `inspect`: what fills the context, and what the agent's own compactions lost. */
 
+import { basename } from "node:path";
 import type { Change } from "./changes.js";
 import { EXIT } from "./exit.js";
 import { readInput, type Input } from "./input.js";
@@ -63,9 +64,9 @@ export async function inspect(given: Given, terminal: Terminal): Promise<number>
   terminal.object("inspect", report);
   print(report, window, terminal);
   if (given.report !== undefined) {
-    await writeReport(given.report, { inspection: report, points }, given.redact);
+    await writeReport(given.report, { file: input.name, about: aboutOf(input, window, report.calls), inspection: report, points }, given.redact);
     terminal.line();
-    terminal.line(`Report: ${given.report}${given.redact ? " (secrets redacted)" : ""}`);
+    terminal.line(reported(given));
   }
   return EXIT.fine;
 }
@@ -146,6 +147,28 @@ const KINDS: Record<Input["kind"], string> = {
 export const describe = ({ kind, format }: { kind: Input["kind"]; format: string }): string =>
   kind === "messages" || kind === "request" ? `${KINDS[kind]} (${format})` : KINDS[kind];
 
+/** What was read and assumed, for a page. */
+export function aboutOf(input: Input, { tokens, assumed, model = input.model }: Window, calls?: number): string[] {
+  const counts = [plural(input.messages.length, "message"), ...(calls === undefined ? [] : [plural(calls, "call")])];
+  return [
+    ...(input.name === basename(input.name) ? [] : [input.name]),
+    `${describe(input)}, ${counts.join(", ")}${model === undefined ? "" : `, ${model}`}; window ${number(tokens)}${assumed ? ", assumed: --window or --model says it" : ""}`,
+  ];
+}
+
+/** Where the page is. */
+export const reported = ({ report, redact }: Pick<Given, "report" | "redact">): string => `Report: ${report}${redact ? " (secrets redacted)" : ""}`;
+
+/** Why there is no compaction to look at. */
+export function noneRecorded({ kind, skipped }: Pick<Inspection, "kind" | "skipped">): string {
+  const unread = skipped["compacted"] ?? 0;
+  if (unread > 0) return `${plural(unread, "compaction")}, which only the provider can read: what they lost is not known.`;
+  return kind === "messages" || kind === "request" ? "None is recorded: a list of messages does not say what was there before." : "The agent made none.";
+}
+
+/** The width of a bar beside figures. */
+const barOf = ({ columns }: Terminal): number => Math.max(0, Math.min(30, columns - 38));
+
 function print(report: Inspection, window: Window, terminal: Terminal): void {
   const { messages, calls, peak, end, compactions, skipped } = report;
   terminal.line(`${report.file === "-" ? "stdin" : report.file}: ${describe(report)}, ${plural(messages, "message")}, ${plural(calls, "call")}${report.model ? `, ${report.model}` : ""}`);
@@ -161,33 +184,58 @@ function print(report: Inspection, window: Window, terminal: Terminal): void {
   }
   if (report.largestResults.length > 0) {
     terminal.heading(`Largest results`);
-    const rows = report.largestResults.map(({ index, tokens, tool, target, calls: sent }) => [number(tokens), `#${index}`, `sent ${number(sent)}×`, `${tool} ${shortened(target, 70)}`]);
+    const rows = report.largestResults.map(({ index, tokens, tool, target, calls: sent }) => [number(tokens), `#${index}`, `sent ${number(sent)}×`, calledFor(tool, target)]);
     terminal.table(rows, ["right", "right", "right"]);
   }
-  printCompactions(compactions, report.kind, skipped, terminal);
+  printCompactions(compactions, report, terminal);
+}
+
+/** A call in a line; how many more results its message has stays in it. */
+function calledFor(tool: string, target: string): string {
+  const [, what = target, more = ""] = /^(.*?)( \(\+\d+ more\))?$/.exec(target) ?? [];
+  return shortened(`${tool} ${what}`, 80 - more.length) + more;
 }
 
 function printMeter(title: string, meter: Meter, window: Window, terminal: Terminal): void {
   terminal.heading(title);
-  const rows = CATEGORIES.filter((name) => meter[name] > 0).map((name) => [name, number(meter[name]), percent(meter[name], window.tokens).padStart(5), bar(meter[name], window.tokens, 30)]);
-  terminal.table([...rows, ["total", number(meter.total), percent(meter.total, window.tokens).padStart(5), bar(meter.total, window.tokens, 30)]], ["left", "right"]);
+  const row = (name: keyof Meter): string[] => [name, number(meter[name]), percent(meter[name], window.tokens).padStart(5), bar(meter[name], window.tokens, barOf(terminal))];
+  terminal.table([...CATEGORIES.filter((name) => meter[name] > 0), "total" as const].map(row), ["left", "right"]);
 }
 
-function printCompactions(compactions: readonly Compaction[], kind: Input["kind"], skipped: Record<string, number>, terminal: Terminal): void {
-  const unread = skipped["compacted"] ?? 0;
+/** Of more compactions than these, those that lost most are shown with what they lost. */
+const FEW = 5;
+const WORST = 3;
+
+function printCompactions(compactions: readonly Compaction[], report: Inspection, terminal: Terminal): void {
   if (compactions.length === 0) {
     terminal.heading("Compactions");
-    if (unread > 0) terminal.line(`  ${plural(unread, "compaction")}, which only the provider can read: what they lost is not known.`);
-    else terminal.line(kind === "messages" || kind === "request" ? "  None is recorded: a list of messages does not say what was there before." : "  The agent made none.");
+    terminal.line(`  ${noneRecorded(report)}`);
     return;
   }
+  const isMany = compactions.length > FEW;
+  if (isMany) {
+    terminal.heading(`Compactions`);
+    const rows = compactions.map((one, nth) => [`${nth + 1}`, `#${one.at}`, timeOf(one), number(one.before), `→ ${number(one.after)}`, number(one.lost.length), number(one.lookupTokens)]);
+    terminal.table([["", "at", "time", "tokens", "", "lost", "looked up"], ...rows], ["right", "right", "left", "right", "left", "right", "right"]);
+  }
+  const worst = [...compactions].sort((a, b) => b.lost.length - a.lost.length || a.at - b.at).slice(0, WORST);
   for (const [nth, one] of compactions.entries()) {
-    const time = one.time ? `, ${one.time.slice(0, 16).replace("T", " ")}` : "";
-    terminal.heading(`Compaction ${nth + 1} of ${compactions.length}, before message ${one.at}${time}: ${number(one.before)} → ${number(one.after)} tokens`);
+    if (isMany && !worst.includes(one)) continue;
+    const time = timeOf(one);
+    terminal.heading(`Compaction ${nth + 1} of ${compactions.length}, before message ${one.at}${time && `, ${time}`}: ${number(one.before)} → ${number(one.after)} tokens`);
     printLoss(one, terminal);
   }
-  if (kind === "context-compactor") terminal.line(terminal.paint("dim", "  The archive has all of it, and session.recall reads it."));
+  if (isMany) terminal.line(terminal.paint("dim", `  These ${WORST} lost most; --json and --report have what the others lost.`));
+  if (compactions.length > 1) {
+    const sum = (of: (one: Compaction) => number): number => compactions.reduce((total, one) => total + of(one), 0);
+    terminal.line();
+    terminal.line(terminal.paint("bold", `${plural(compactions.length, "compaction")} lost ${plural(sum((one) => one.lost.length), "thing")} that ${sum((one) => one.lost.length) === 1 ? "was" : "were"} used again; ${number(sum((one) => one.lookupTokens))} tokens to look them up.`));
+  }
+  if (report.kind === "context-compactor") terminal.line(terminal.paint("dim", "The archive has all of it, and session.recall reads it."));
 }
+
+/** When it was, to the minute. */
+export const timeOf = ({ time }: Compaction): string => (time === undefined ? "" : `${time.slice(0, 16).replace("T", " ")} UTC`);
 
 const BACK = { result: "read again", user: "said again", none: "from elsewhere" };
 
@@ -203,7 +251,7 @@ function printLoss({ lost, lookups, lookupTokens, repeatedTokens, messagesAfter,
   ].filter(Boolean);
   terminal.line(terminal.paint("red", `  Lost and used again in the next ${plural(messagesAfter, "message")}: ${number(lost.length)}`) + ` (${ways.join(", ")})`);
   if (lookups > 0) terminal.line(`  Looked up again: ${number(lookupTokens)} tokens of ${plural(lookups, "call")} with their results${repeatedTokens > 0 ? `, ${number(repeatedTokens)} of them in lines that it had read before` : ""}`);
-  const rows = lost.slice(0, MOST).map((one) => [one.kind, shortened(one.text, 52), `${number(one.uses)}×`, BACK[one.back], `#${one.index}${one.by ? ` ${shortened(one.by, 44)}` : ""}`]);
-  terminal.table(rows, ["left", "left", "right"], "    ");
+  const rows = lost.slice(0, MOST).map((one) => [one.kind, shortened(one.text, 52), `${number(one.uses)}×`, BACK[one.back], `#${one.index}`, shortened(one.by ?? "", 50)]);
+  terminal.table(rows, ["left", "left", "right", "left", "right"], "    ");
   if (lost.length > MOST) terminal.line(terminal.paint("dim", `    … ${number(lost.length - MOST)} more with --json`));
 }

@@ -18,6 +18,9 @@ const RUNS: Record<CommandName, () => Promise<Run>> = {
   replay: async () => (await import("./replay.js")).replay,
   export: async () => (await import("./sessions.js")).exportSession,
   import: async () => (await import("./sessions.js")).importFile,
+  mcp: async () => (await import("./mcp.js")).mcp,
+  proxy: async () => (await import("./proxy.js")).proxy,
+  sql: async () => (await import("./sql.js")).sql,
   doctor: async () => (await import("./doctor.js")).doctor,
 };
 

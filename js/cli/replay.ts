@@ -4,11 +4,11 @@ import { openSession, type Message, type Preset } from "../entry/inline.js";
 import { Bill, Known, USUAL } from "./bill.js";
 import { EXIT, wrongUsage } from "./exit.js";
 import { readInput, type Input } from "./input.js";
-import { describe } from "./inspect.js";
+import { aboutOf, describe, reported } from "./inspect.js";
 import { fixedOf, windowOf, type Window } from "./meter.js";
 import { writeReport } from "./report.js";
 import { isAnswer } from "./said.js";
-import { dollars, number, plural, type Terminal } from "./terminal.js";
+import { changeOf, dollars, number, plural, type Terminal } from "./terminal.js";
 import { meant, PRESETS, type Given } from "./usage.js";
 
 /** A policy by its name: `none`, or a preset with the fraction of the window at which it compacts. */
@@ -56,8 +56,8 @@ export async function replay(given: Given, terminal: Terminal): Promise<number> 
   });
   print({ input, window, stable, outcomes }, terminal);
   if (given.report !== undefined) {
-    await writeReport(given.report, { outcomes, prompts, window: window.tokens, file: input.name }, given.redact);
-    terminal.line(`Report: ${given.report}`);
+    await writeReport(given.report, { file: input.name, about: [...aboutOf(input, window), pricesOf(window)], outcomes, prompts, window: window.tokens }, given.redact);
+    terminal.line(reported(given));
   }
   return EXIT.fine;
 }
@@ -77,6 +77,9 @@ function stableOf(input: Input, { tokens }: Window): number {
   const isAgent = input.kind === "claude-code" || input.kind === "codex";
   return system + tools > 0 || !isAgent ? system + tools : Math.min(20_000, Math.round(tokens / 10));
 }
+
+/** Said of a history that nothing can be replayed of. */
+export const NO_CALL = "The history has no answer of a model: there is no call to replay.";
 
 interface Replayed {
   input: Input;
@@ -132,20 +135,23 @@ function open(preset: Preset, fraction: number | undefined, { input, window, sta
   });
 }
 
+function pricesOf({ prices, model }: Window): string {
+  const { input, output, cacheRead = input, cacheWrite = input } = prices ?? USUAL;
+  return `USD per million: input ${input}, output ${output}, cache read ${cacheRead}, cache write ${cacheWrite}${prices ? ` (${model})` : " (assumed: give --model)"}`;
+}
+
 function print({ input, window, stable, outcomes }: { input: Input; window: Window; stable: number; outcomes: readonly Outcome[] }, terminal: Terminal): void {
-  const { input: fresh, output, cacheRead, cacheWrite } = window.prices ?? USUAL;
   terminal.line(`${input.name === "-" ? "stdin" : input.name}: ${describe(input)}, ${plural(input.messages.length, "message")}`);
   terminal.line(`  window ${number(window.tokens)}${window.assumed ? " (assumed: give --window or --model)" : ""}; system prompt and tools ${number(stable)}`);
-  terminal.line(`  USD per million: input ${fresh}, output ${output}, cache read ${cacheRead ?? fresh}, cache write ${cacheWrite ?? fresh}${window.prices ? ` (${window.model})` : " (assumed: give --model)"}`);
+  terminal.line(`  ${pricesOf(window)}`);
   terminal.line();
   const first = outcomes[0]?.usd ?? 0;
   const rows = outcomes.map(({ policy, calls, usd, cacheMisses, compactions, largestPrompt, refused, stopped }) => {
-    const change = first === 0 ? 0 : Math.round((100 * (usd - first)) / first);
-    const share = change === 0 ? "0 %" : `${change < 0 ? "−" : "+"}${Math.abs(change)} %`;
-    return [policy, number(calls), dollars(usd), policy === outcomes[0]?.policy ? "" : share, number(cacheMisses), number(compactions), number(largestPrompt), number(refused), stopped ? "stopped" : ""];
+    return [policy, number(calls), dollars(usd), policy === outcomes[0]?.policy ? "" : changeOf(usd, first), number(cacheMisses), number(compactions), number(largestPrompt), number(refused), stopped ? "stopped" : ""];
   });
   const align = ["left", ...Array.from({ length: 7 }, () => "right" as const)] as ("left" | "right")[];
   terminal.table([["policy", "calls", "cost", "", "cache misses", "compactions", "largest prompt", "refused", ""], ...rows], align);
+  if (outcomes[0]?.calls === 0) terminal.line(terminal.paint("yellow", `  ${NO_CALL}`));
   for (const { policy, stopped } of outcomes) if (stopped !== undefined) terminal.line(terminal.paint("yellow", `  ${policy}: ${stopped}`));
   terminal.line();
   terminal.line(terminal.paint("dim", "  The prompts are those of the engine. Summaries are its own, without a model, and cost nothing; answers are those of the"));

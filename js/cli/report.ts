@@ -1,31 +1,35 @@
 /** `--report`: one page that needs nothing else, neither the network nor scripts. */
 
 import { writeFile } from "node:fs/promises";
+import { basename } from "node:path";
 import { buildSummaryPrompt } from "../entry/history-inline.js";
 import type { LedgerEntry } from "../entry/inline.js";
-import { runsOf } from "./compact.js";
-import type { Inspection } from "./inspect.js";
-import { CATEGORIES, type Category, type Meter, type Point } from "./meter.js";
-import type { Outcome } from "./replay.js";
-import { dollars, number, percent } from "./terminal.js";
+import { fatesOf, groupsOf, runsOf } from "./compact.js";
+import { noneRecorded, timeOf, type Compaction, type Inspection } from "./inspect.js";
+import { CATEGORIES, type Category, type Point } from "./meter.js";
+import { bar, chart, code, colored, drawn, escaped, figures, longTable, page, table, type Cell } from "./page.js";
+import { NO_CALL, type Outcome } from "./replay.js";
+import { changeOf, dollars, number, percent, plural } from "./terminal.js";
 
 /** What a page shows: whatever the command found. */
 export interface Findings {
+  /** The path, or `-`. */
+  file: string;
+  /** What was read and assumed, in a line each. */
+  about: readonly string[];
   inspection?: Inspection;
   points?: readonly Point[];
   ledger?: readonly LedgerEntry[];
-  compacted?: { previousTokens: number; currentTokens: number };
+  compacted?: { previousTokens: number; currentTokens: number; window: number; fits: boolean; problems: number };
   outcomes?: readonly Outcome[];
   /** Of each policy, the tokens of its prompts. */
   prompts?: Readonly<Record<string, readonly number[]>>;
   window?: number;
-  file?: string;
 }
 
 /** Writes the page; `redact`: without secrets. */
 export async function writeReport(path: string, findings: Findings, redact: boolean): Promise<void> {
-  const shown = redact ? await redacted(findings) : findings;
-  await writeFile(path, page(shown));
+  await writeFile(path, report(redact ? await redacted(findings) : findings, redact));
 }
 
 /** The same findings with placeholders for the secrets in their texts: what the summarizer would not be shown either. */
@@ -51,99 +55,132 @@ async function redacted(findings: Findings): Promise<Findings> {
 const MARK = "text-";
 
 const COLORS: Record<Category, string> = { system: "#7b6fd0", tools: "#b28ae0", user: "#3f8fd2", assistant: "#2fa37c", "tool results": "#e0a03a", summary: "#d2574a" };
-const LINES = ["#888", "#d2574a", "#2fa37c", "#3f8fd2", "#b28ae0", "#e0a03a", "#7b6fd0"];
+const LINES = ["#8a8f98", "#d2574a", "#2fa37c", "#3f8fd2", "#b28ae0", "#e0a03a", "#7b6fd0"];
+const FATES: Record<string, string> = { verbatim: "#2fa37c", reduced: "#e0a03a", offloaded: "#3f8fd2", summarized: "#d2574a", dropped: "#8a8f98" };
 
-const escaped = (text: string): string => text.replace(/[&<>"]/g, (sign) => ({ "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;" })[sign] ?? sign);
-
-type Cell = string | number;
-
-const table = (head: readonly string[], rows: readonly (readonly Cell[])[]): string =>
-  `<table><tr>${head.map((one) => `<th>${escaped(one)}</th>`).join("")}</tr>${rows
-    .map((row) => `<tr>${row.map((cell) => (typeof cell === "number" ? `<td class="n">${number(cell)}</td>` : `<td>${escaped(cell)}</td>`)).join("")}</tr>`)
-    .join("")}</table>`;
-
-const WIDTH = 900;
-const HEIGHT = 240;
+const lineOf = (nth: number): string => LINES[nth % LINES.length] ?? "#8a8f98";
 
 /** The context at each call, a band for each category; a line where it was compacted. */
 function meterChart(points: readonly Point[], { window, compactions, peak }: Inspection): string {
-  const top = Math.max(peak.meter.total, Math.min(window.tokens, peak.meter.total * 1.5)) || 1;
-  const x = (at: number): number => (points.length < 2 ? 0 : (at / (points.length - 1)) * WIDTH);
-  const y = (tokens: number): number => HEIGHT - (tokens / top) * HEIGHT;
-  const place = (one: number): string => one.toFixed(1);
-  const below = points.map(() => 0);
-  const bands = CATEGORIES.map((name) => {
-    const lower = points.map((_, at) => `${place(x(at))},${place(y(below[at] ?? 0))}`).reverse();
-    points.forEach(({ meter }, at) => (below[at] = (below[at] ?? 0) + meter[name]));
-    const upper = points.map((_, at) => `${place(x(at))},${place(y(below[at] ?? 0))}`);
-    return `<polygon fill="${COLORS[name]}" points="${[...upper, ...lower].join(" ")}"/>`;
-  });
-  const marks = compactions.map(({ at }) => {
+  if (points.length < 2) return "";
+  const isNear = window.tokens < 3 * peak.meter.total;
+  const top = Math.max(1, peak.meter.total * 1.08, isNear ? window.tokens * 1.02 : 0);
+  const shown = drawn(points.length, (at) => points[at]?.meter.total ?? 0);
+  const used = CATEGORIES.filter((name) => shown.some((at) => (points[at]?.meter[name] ?? 0) > 0));
+  const shapes = (place: (call: number, tokens: number) => string): string => {
+    const below = new Map<number, number>();
+    const bands = used.map((name) => {
+      const lower = shown.map((at) => place(at, below.get(at) ?? 0)).reverse();
+      for (const at of shown) below.set(at, (below.get(at) ?? 0) + (points[at]?.meter[name] ?? 0));
+      return `<polygon fill="${COLORS[name]}" points="${[...shown.map((at) => place(at, below.get(at) ?? 0)), ...lower].join(" ")}"/>`;
+    });
+    return bands.join("");
+  };
+  const marks = compactions.map(({ at }, nth): [number, string] => {
     const call = points.findIndex(({ index }) => index >= at);
-    const left = place(x(call < 0 ? points.length - 1 : call));
-    return `<line x1="${left}" x2="${left}" y1="0" y2="${HEIGHT}" class="mark"/>`;
+    return [call < 0 ? points.length - 1 : call, compactions.length <= 20 ? String(nth + 1) : ""];
   });
-  const legend = CATEGORIES.map((name) => `<span><i style="background:${COLORS[name]}"></i>${name}</span>`).join(" ");
-  return `<svg viewBox="0 0 ${WIDTH} ${HEIGHT}" role="img" aria-label="Tokens of the context at each call">${bands.join("")}${marks.join("")}</svg>
-<p class="legend">${legend} · highest ${number(peak.meter.total)} tokens · dashed: compactions · ${number(points.length)} calls</p>`;
+  const label = `tokens of the context${marks.length > 0 ? "; dotted: a compaction" : ""}`;
+  return chart({ label, top, calls: points.length, shapes, window: window.tokens, marks });
 }
 
-function promptsChart(prompts: Readonly<Record<string, readonly number[]>>, window: number): string {
-  const all = Object.entries(prompts);
-  const top = Math.max(1, ...all.map(([, tokens]) => tokens.reduce((most, one) => Math.max(most, one), 0)));
-  const calls = Math.max(2, ...all.map(([, tokens]) => tokens.length));
-  const lines = all.map(([, tokens], nth) => {
-    const points = tokens.map((one, at) => `${((at / (calls - 1)) * WIDTH).toFixed(1)},${(HEIGHT - (one / top) * HEIGHT).toFixed(1)}`);
-    return `<polyline fill="none" stroke-width="2" stroke="${LINES[nth % LINES.length]}" points="${points.join(" ")}"/>`;
-  });
-  const limit = HEIGHT - (window / top) * HEIGHT;
-  const mark = limit > 0 ? `<line x1="0" x2="${WIDTH}" y1="${limit.toFixed(1)}" y2="${limit.toFixed(1)}" class="mark"/>` : "";
-  const legend = all.map(([name], nth) => `<span><i style="background:${LINES[nth % LINES.length]}"></i>${escaped(name)}</span>`).join(" ");
-  return `<svg viewBox="0 0 ${WIDTH} ${HEIGHT}" role="img" aria-label="Tokens of the prompts">${lines.join("")}${mark}</svg><p class="legend">${legend} · highest ${number(top)} tokens${mark ? " · dashed: the window" : ""}</p>`;
+function meterTable({ peak, end, window, messages }: Inspection): string {
+  const withPeak = peak.index < messages;
+  const cell = (tokens: number): Cell => ({ html: `${number(tokens)} <span class="share">${percent(tokens, window.tokens)}</span>` });
+  const names = CATEGORIES.filter((name) => peak.meter[name] > 0 || end[name] > 0);
+  const rows = [...names, "total" as const].map((name): Cell[] => [
+    name === "total" ? name : colored(name, COLORS[name]),
+    ...(withPeak ? [cell(peak.meter[name])] : []),
+    cell(end[name]),
+    bar((name === "total" ? names : [name]).map((one) => [(withPeak ? peak.meter : end)[one], COLORS[one]]), window.tokens),
+  ]);
+  const head = ["", ...(withPeak ? ["at its peak:"] : []), "at the end:", withPeak ? "peak, of the window…" : "of the window…"];
+  return table(head, rows);
 }
-
-const meterTable = (meter: Meter, window: number): string =>
-  table(["", "tokens", "of the window"], [...CATEGORIES.filter((name) => meter[name] > 0), "total" as const].map((name) => [name, meter[name], percent(meter[name], window)]));
 
 const BACK = { result: "read again", user: "said again", none: "from elsewhere" };
 
-function inspectionPart(report: Inspection, points: readonly Point[]): string {
-  const compactions = report.compactions.map((one, nth) => {
-    const title = `<h3>Compaction ${nth + 1}, before message ${one.at}: ${number(one.before)} → ${number(one.after)} tokens</h3>`;
-    const said = `<p>Lost and used again: <b>${number(one.lost.length)}</b>. Looked up again: ${number(one.lookupTokens)} tokens of ${number(one.lookups)} calls with their results.</p>`;
-    return title + said + (one.lost.length > 0 ? table(["", "", "uses", "came back", "at", "by"], one.lost.slice(0, 50).map(({ kind, text, uses, back, index, by }) => [kind, text, uses, BACK[back], `#${index}`, by ?? ""])) : "");
-  });
-  return `<h2>Context</h2>${meterChart(points, report)}
-<h3>At its peak</h3>${meterTable(report.peak.meter, report.window.tokens)}
-<h3>At the end</h3>${meterTable(report.end, report.window.tokens)}
-<h2>Largest results</h2>${table(["tokens", "message", "sent to calls", "tool", "for"], report.largestResults.map(({ tokens, index, calls, tool, target }) => [tokens, `#${index}`, calls, tool, target]))}
-<h2>Compactions of the agent</h2>${compactions.join("") || "<p>None is recorded.</p>"}`;
+function compactionPart(one: Compaction, nth: number, isOpen: boolean): string {
+  const { at, before, after, summaryTokens, keptMessages, messagesAfter, lost, lookups, lookupTokens, repeatedTokens } = one;
+  const kept = keptMessages > 0 ? ` and ${plural(keptMessages, "message")}` : "";
+  const used = messagesAfter === 0 ? "Nothing came after it." : lost.length === 0 ? `Nothing that it lost was used in the ${plural(messagesAfter, "message")} after it.` : "";
+  const again = lookups > 0 ? ` Looked up again: ${number(lookupTokens)} tokens of ${plural(lookups, "call")} with their results${repeatedTokens > 0 ? `, ${number(repeatedTokens)} of them in lines that it had read before` : ""}.` : "";
+  const rows = lost.map(({ kind, text, uses, back, index, by }): Cell[] => [kind, code(text), uses, BACK[back], `#${index}`, code(by ?? "")]);
+  const said = used || `Lost and used again in the next ${plural(messagesAfter, "message")}: <b>${number(lost.length)}</b>.${again}`;
+  return `<details${isOpen ? " open" : ""}><summary><h3>${nth + 1}. Before message ${at}: ${number(before)} → ${number(after)} tokens</h3> <span class="soft">lost ${number(lost.length)}${timeOf(one) && `, ${escaped(timeOf(one))}`}</span></summary>
+<p>It left a summary of ${number(summaryTokens)} tokens${kept}. ${said}</p>${rows.length > 0 ? longTable(["kind", "lost…", "uses:", "came back", "at", "by…"], rows, 10) : ""}</details>`;
 }
 
-function fatesPart(ledger: readonly LedgerEntry[], { previousTokens, currentTokens }: { previousTokens: number; currentTokens: number }): string {
-  const rows = runsOf(ledger).map(({ from, to, fate, reason }) => [from === to ? `#${from}` : `#${from}–#${to}`, fate, reason ?? ""]);
-  return `<h2>Compacted: ${number(previousTokens)} → ${number(currentTokens)} tokens</h2>${table(["messages", "fate", "why"], rows)}`;
-}
+/** So many compactions are shown unfolded. */
+const OPEN = 5;
 
-function costPart({ outcomes = [], prompts = {}, window = 0 }: Findings): string {
-  const rows = outcomes.map((one) => [one.policy, one.calls, dollars(one.usd), one.cacheMisses, one.compactions, one.largestPrompt, one.refused]);
-  return `<h2>Cost of policies</h2>${table(["policy", "calls", "USD", "cache misses", "compactions", "largest prompt", "refused"], rows)}${promptsChart(prompts, window)}`;
-}
-
-const STYLE = `body{font:15px/1.5 system-ui,sans-serif;max-width:960px;margin:2rem auto;padding:0 1rem;color:#222;background:#fff}
-table{border-collapse:collapse;margin:.5rem 0}td,th{padding:.15rem .8rem .15rem 0;text-align:left;vertical-align:top;overflow-wrap:anywhere}.n{text-align:right;font-variant-numeric:tabular-nums}
-svg{width:100%;height:auto;background:#8881}.mark{stroke:#d2574a;stroke-dasharray:4 3}.legend i{display:inline-block;width:.8em;height:.8em;margin:0 .3em 0 .8em}
-@media(prefers-color-scheme:dark){body{color:#ddd;background:#181818}}`;
-
-function page(findings: Findings): string {
-  const { inspection, points, ledger, compacted, outcomes } = findings;
-  const name = inspection?.file ?? findings.file ?? "";
-  const title = `context-compactor: ${escaped(name === "-" ? "stdin" : name)}`;
-  const parts = [
-    inspection ? `<p>${escaped(inspection.kind)}, ${escaped(inspection.format)}, ${number(inspection.messages)} messages${inspection.model ? `, ${escaped(inspection.model)}` : ""}; window ${number(inspection.window.tokens)}${inspection.window.assumed ? " (assumed)" : ""}</p>` : "",
-    ledger && compacted ? fatesPart(ledger, compacted) : "",
-    inspection ? inspectionPart(inspection, points ?? []) : "",
-    outcomes ? costPart(findings) : "",
+function inspectionPart(report: Inspection, points: readonly Point[]): string[] {
+  const { compactions, largestResults, peak, end, window, messages, countedByProvider } = report;
+  const sum = (of: (one: Compaction) => number): number => compactions.reduce((total, one) => total + of(one), 0);
+  const lost = sum((one) => one.lost.length);
+  const all: [string, string, string?][] = [
+    ...(peak.index < messages ? [["Context at its peak", number(peak.meter.total), `tokens, ${percent(peak.meter.total, window.tokens)} of the window`] as [string, string, string]] : []),
+    ["Context at the end", number(end.total), `tokens, ${percent(end.total, window.tokens)} of the window`],
+    ...(countedByProvider === undefined ? [] : [["Largest prompt", number(countedByProvider), "tokens, counted by the provider"] as [string, string, string]]),
+    ["Compactions", number(compactions.length), "recorded"],
+    ...(compactions.length === 0 ? [] : [["Lost and used again", number(lost), `${number(sum((one) => one.lookupTokens))} tokens to look things up again`] as [string, string, string]]),
   ];
-  return `<!doctype html><html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>${title}</title><style>${STYLE}</style><h1>${title}</h1>${parts.join("\n")}</html>\n`;
+  const results = largestResults.map(({ tokens, index, calls, tool, target }): Cell[] => [tokens, `#${index}`, calls, tool, code(target)]);
+  return [
+    figures(all),
+    `<h2>Context</h2>${meterChart(points, report)}${meterTable(report)}`,
+    `<h2>Largest results</h2>${results.length === 0 ? "<p>No tool was called.</p>" : table(["tokens:", "message", "prompts with it:", "tool", "for…"], results)}`,
+    `<h2>What the agent's compactions lost</h2>${compactions.map((one, nth) => compactionPart(one, nth, compactions.length <= OPEN)).join("") || `<p>${escaped(noneRecorded(report))}</p>`}`,
+  ];
+}
+
+function fatesPart(ledger: readonly LedgerEntry[], { previousTokens, currentTokens, window, fits, problems }: NonNullable<Findings["compacted"]>): string[] {
+  const fates = Object.entries(fatesOf(ledger)).filter(([, count]) => count > 0);
+  const strip = bar(runsOf(ledger).map(({ from, to, fate }) => [to - from + 1, FATES[fate] ?? "#8a8f98"]), ledger.length) as { html: string };
+  const groups = groupsOf(ledger).map(({ count, fate, reason = "", first, last }): Cell[] => [count, colored(fate, FATES[fate] ?? "#8a8f98"), first === last ? `#${first}` : `#${first}–#${last}`, reason]);
+  const runs = runsOf(ledger).map(({ from, to, fate, reason = "" }): Cell[] => [from === to ? `#${from}` : `#${from}–#${to}`, fate, reason]);
+  return [
+    figures([
+      ["Before", number(previousTokens), `tokens, ${percent(previousTokens, window)} of the window`],
+      ["After", number(currentTokens), `tokens, ${percent(currentTokens, window)} of the window`],
+      ["Fits", fits ? "yes" : "no", fits ? "" : "it is longer than the window"],
+      ["Rules of the provider", problems === 0 ? "kept" : `${number(problems)} broken`],
+    ]),
+    `<h2>What became of each message</h2>${strip.html.replace('class="bar"', 'class="bar" style="height:1.6rem"')}<ul class="legend">${fates.map(([fate, count]) => `<li>${(colored(`${fate} ${number(count)}`, FATES[fate] ?? "") as { html: string }).html}</li>`).join("")}</ul>`,
+    table(["messages:", "fate", "between", "why…"], groups),
+    `<details><summary>One after the other</summary>${table(["messages", "fate", "why…"], runs)}</details>`,
+  ];
+}
+
+function costPart({ outcomes = [], prompts = {}, window = 0 }: Findings): string[] {
+  const most = Math.max(...outcomes.map(({ usd }) => usd));
+  const first = outcomes[0]?.usd ?? 0;
+  const rows = outcomes.map((one, nth): Cell[] => [
+    ...[colored(one.policy, lineOf(nth)), { html: dollars(one.usd) }, nth === 0 ? "" : changeOf(one.usd, first)],
+    ...[one.calls, one.cacheMisses, one.compactions, one.largestPrompt, one.refused, bar([[one.usd, lineOf(nth)]], most)],
+  ]);
+  const stopped = outcomes.flatMap(({ policy, stopped: why }) => (why === undefined ? [] : [`<p>${escaped(policy)} stopped: ${escaped(why)}</p>`]));
+  const all = Object.entries(prompts);
+  const highest = Math.max(1, ...all.map(([, tokens]) => tokens.reduce((one, other) => Math.max(one, other), 0)));
+  const calls = Math.max(...all.map(([, tokens]) => tokens.length), 0);
+  const lines = (place: (call: number, tokens: number) => string): string =>
+    all.map(([, tokens], nth) => `<polyline fill="none" stroke-width="2" stroke="${lineOf(nth)}" points="${drawn(tokens.length, (at) => tokens[at] ?? 0).map((at) => place(at, tokens[at] ?? 0)).join(" ")}"/>`).join("");
+  const isNear = window < 3 * highest;
+  return [
+    `<h2>Cost of policies</h2>${table(["policy", "cost:", ":", "calls:", "cache misses:", "compactions:", "largest prompt:", "refused:", "cost…"], rows)}${stopped.join("")}`,
+    calls < 2 ? (calls === 0 ? `<p>${NO_CALL}</p>` : "") : `<h2>Prompts</h2>${chart({ label: "tokens of each prompt", top: Math.max(highest * 1.08, isNear ? window * 1.02 : 0), calls, shapes: lines, window })}<ul class="legend">${all.map(([name], nth) => `<li>${(colored(name, lineOf(nth)) as { html: string }).html}</li>`).join("")}</ul>`,
+    `<p class="soft">The prompts are those of the engine. Summaries are its own, without a model, and cost nothing; answers are those of the history. Refused: calls whose prompt is longer than the window. What a policy lacks later is not in the cost.</p>`,
+  ];
+}
+
+function report(findings: Findings, isRedacted: boolean): string {
+  const { file, about, inspection, points, ledger, compacted, outcomes } = findings;
+  const name = file === "-" ? "stdin" : basename(file);
+  return page(name, [
+    `<h1>${escaped(name)}</h1>${about.map((line) => `<p class="soft">${escaped(line)}</p>`).join("")}`,
+    ...(ledger && compacted ? fatesPart(ledger, compacted) : []),
+    ...(inspection ? [ledger ? "<h2>Before the compaction</h2>" : "", ...inspectionPart(inspection, points ?? [])] : []),
+    ...(outcomes ? costPart(findings) : []),
+    `<footer>Made by context-compactor. Tokens are estimates, and messages count from 0. ${isRedacted ? "Secrets that were recognized are replaced by placeholders." : "Secrets are not redacted."}</footer>`,
+  ]);
 }

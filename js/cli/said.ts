@@ -146,9 +146,14 @@ export function targetOf(part: Part, most = 120): string {
   return shortened(text, most);
 }
 
-/** A text as one line of at most `most` characters; of a path the end. */
+/** A text as one line of at most `most` characters; of a path the end, from the beginning of a name. */
 export function shortened(text: string, most: number): string {
   const line = text.replace(/\s+/g, " ").trim();
-  if (line.length > most && /^[~/.…]\S*$/.test(line)) return `…${line.slice(1 - most)}`;
-  return line.length > most ? `${line.slice(0, most - 1)}…` : line;
+  if (line.length <= most) return line;
+  // A path may stand after the name of a tool.
+  const [, tool = "", path] = /^(\S{1,24} )?([~/.…]\S*)$/.exec(line) ?? [];
+  if (path === undefined || tool.length + 8 > most) return `${line.slice(0, most - 1)}…`;
+  const end = path.slice(1 + tool.length - most);
+  const name = end.indexOf("/");
+  return `${tool}…${name > 0 && name < end.length / 2 ? end.slice(name) : end}`;
 }

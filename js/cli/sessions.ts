@@ -1,35 +1,19 @@
 /** `export` and `import`: stored sessions. */
 
-import { createWriteStream, existsSync } from "node:fs";
+import { createWriteStream } from "node:fs";
 import { finished } from "node:stream/promises";
 import process from "node:process";
 import { once } from "node:events";
 import { CompactionError, importSession, listSessions, openSession, type ImportReport, type Store } from "../entry/inline.js";
-import { fileStore } from "../entry/node.js";
-import { EXIT, Exit, notUnderstood, wrongUsage } from "./exit.js";
+import { EXIT, Exit, notUnderstood } from "./exit.js";
 import { readInput } from "./input.js";
 import { describe } from "./inspect.js";
+import { existingFolderOf, folderOf, withStore } from "./stored.js";
 import { number, plural, type Terminal } from "./terminal.js";
 import { meant, type Given } from "./usage.js";
 
-function folderOf({ store, command }: Given): string {
-  if (store === undefined) throw wrongUsage(`${command} needs --store DIR, the folder of fileStore`);
-  return store;
-}
-
-async function withStore<T>(folder: string, use: (store: Store) => Promise<T>): Promise<T> {
-  const store = fileStore(folder);
-  try {
-    return await use(store);
-  } finally {
-    await store.close?.();
-  }
-}
-
 export async function exportSession(given: Given, terminal: Terminal): Promise<number> {
-  const folder = folderOf(given);
-  // A store that is looked into is not made.
-  if (!existsSync(folder)) throw new Exit(EXIT.input, `--store ${folder}: there is no such folder`);
+  const folder = existingFolderOf(given);
   return withStore(folder, async (store) => {
     const sessions = await listSessions(store);
     const ids = sessions.map(({ id }) => id);

@@ -24,11 +24,18 @@ const OPTIONS = {
   policies: { type: "string", value: "A,B", help: "what to compare: none, or PRESET[@FRACTION]; default: none, balanced@0.8, balanced" },
   store: { type: "string", value: "DIR", help: "the folder of fileStore" },
   id: { type: "string", value: "ID", help: "the session's name; default: what it was called" },
+  upstream: { type: "string", value: "URL", help: "the provider that requests are forwarded to" },
+  port: { type: "string", value: "PORT", help: "the port to listen on; default: 8484" },
+  host: { type: "string", value: "ADDRESS", help: "the address to listen on; default: 127.0.0.1, this machine alone" },
+  thread: { type: "string", value: "HEADER", help: "the header that names a request's conversation; default: recognized by its messages" },
+  table: { type: "string", value: "NAME", help: "the table's name; default: context_compactor" },
 } as const;
 
+/** What stands behind a command's name, and how it is asked for. */
+const NEEDS = { FILE: "a FILE, or - for stdin", ID: "the ID of a session", DIALECT: "a DIALECT: postgres or sqlite" };
+
 interface Command {
-  /** What stands behind its name. */
-  argument?: string;
+  argument?: keyof typeof NEEDS;
   help: string;
   options: OptionName[];
 }
@@ -43,6 +50,9 @@ const COMMANDS = {
   replay: { argument: "FILE", help: "what policies of compaction cost on this history, call by call", options: ["policies", "window", "model", "report", "no-redact", ...READING] },
   export: { argument: "ID", help: "the archive of a stored session", options: ["store", "output", "json"] },
   import: { argument: "FILE", help: "a session from an archive, a transcript or messages", options: ["store", "id", ...READING] },
+  mcp: { help: "serves recall over stored sessions to a client of the Model Context Protocol", options: ["store"] },
+  proxy: { help: "compacts the prompts of an agent that cannot be changed, between it and its provider", options: ["upstream", "port", "host", "window", "model", "preset", "store", "thread", "json"] },
+  sql: { argument: "DIALECT", help: "the table of sqlStore, for postgres or sqlite", options: ["table", "json"] },
   doctor: { help: "what this runtime can do", options: ["json"] },
 } satisfies Record<string, Command>;
 
@@ -51,7 +61,7 @@ export type CommandName = keyof typeof COMMANDS;
 /** What the person asked for. */
 export interface Given {
   command: CommandName;
-  /** The path or `-`; of `export`, the id. */
+  /** The path or `-`; of `export`, the id; of `sql`, the dialect. */
   file: string;
   json: boolean;
   strict: boolean;
@@ -61,13 +71,18 @@ export interface Given {
   model?: string;
   window?: number;
   report?: string;
-  preset?: string;
+  preset?: Preset;
   provider?: string;
   url?: string;
   output?: string;
   policies?: string[];
   store?: string;
   id?: string;
+  upstream?: string;
+  port?: number;
+  host?: string;
+  thread?: string;
+  table?: string;
 }
 
 const NAMES = Object.keys(COMMANDS) as CommandName[];
@@ -87,7 +102,7 @@ export function given(args: readonly string[], version: () => string): Given | s
   const { values, positionals } = parsed(command, rest, options);
   if (values["help"]) return helpFor(command);
   const [file, more] = positionals;
-  if (argument !== undefined && file === undefined) throw wrongUsage(`${command} needs ${argument === "FILE" ? "a FILE, or - for stdin" : `the ${argument} of a session`}\n\n${helpFor(command)}`);
+  if (argument !== undefined && file === undefined) throw wrongUsage(`${command} needs ${NEEDS[argument]}\n\n${helpFor(command)}`);
   if (more !== undefined || (argument === undefined && file !== undefined)) throw wrongUsage(`${command} takes ${argument === undefined ? "nothing" : `one ${argument}`}, and ${String(more ?? file)} was given as well`);
   return { ...settled(values), command, file: file ?? "" };
 }
@@ -120,17 +135,26 @@ function settled(values: Values): Omit<Given, "command" | "file"> {
     exact: values["exact"] === true,
     redact: values["no-redact"] !== true,
   };
-  for (const name of ["model", "report", "preset", "provider", "url", "output", "store", "id"] as const) {
+  for (const name of ["model", "report", "provider", "url", "output", "store", "id", "upstream", "host", "thread", "table"] as const) {
     const value = values[name];
     if (value === "") throw wrongUsage(`--${name} is empty`);
     if (typeof value === "string") one[name] = value;
   }
-  const { window, format, policies } = values;
+  const { window, format, policies, port, preset, thread } = values;
   if (typeof window === "string") {
     const [, digits, unit] = /^([\d_,.]+)([kKmM]?)$/.exec(window) ?? [];
     one.window = Number(digits?.replace(/[_,]/g, "")) * (unit === undefined || unit === "" ? 1 : /k/i.test(unit) ? 1_000 : 1_000_000);
     if (!Number.isInteger(one.window) || one.window < 1_000) throw wrongUsage(`--window ${window}: a number of tokens from 1,000, as in 200000 or 200k`);
   }
+  if (typeof port === "string") {
+    one.port = Number(port);
+    if (!/^\d+$/.test(port) || one.port > 65_535) throw wrongUsage(`--port ${port}: a number from 0 (any that is free) to 65535`);
+  }
+  if (typeof preset === "string") {
+    if (!PRESETS.includes(preset as Preset)) throw wrongUsage(`--preset ${preset}${meant(preset, PRESETS)}; there are ${PRESETS.join(", ")}`);
+    one.preset = preset as Preset;
+  }
+  if (typeof thread === "string" && !/^[\w!#$%&'*+.^`|~-]+$/.test(thread)) throw wrongUsage(`--thread ${thread}: the name of a header, as in x-session-id`);
   if (typeof format === "string") {
     if (!FORMATS.includes(format as Format)) throw wrongUsage(`--format ${format}${meant(format, FORMATS)}; there are ${FORMATS.join(", ")}`);
     one.format = format as Format;
@@ -146,14 +170,14 @@ export function meant(wrong: string, names: readonly string[], before = ""): str
 }
 
 function help(): string {
-  const rows = NAMES.map((name) => `  ${`${name} ${commandOf(name).argument ?? ""}`.padEnd(16)}${commandOf(name).help}`);
+  const rows = NAMES.map((name) => `  ${`${name} ${commandOf(name).argument ?? ""}`.padEnd(18)}${commandOf(name).help}`);
   return [
     "context-compactor COMMAND [options]",
     "",
     ...rows,
     "",
     "FILE is an archive, a transcript of Claude Code or Codex, messages (JSON or JSON lines) of OpenAI, Anthropic, Gemini or",
-    "the AI SDK, or a request body; - is stdin. Nothing leaves this machine, unless --provider is given.",
+    "the AI SDK, or a request body; - is stdin. Nothing leaves this machine, unless --provider or --upstream is given.",
     "`context-compactor help COMMAND` lists its options. Exit codes: 0 fine, 1 problems found, 2 usage, 3 input not",
     "understood, 4 does not fit, 130 interrupted.",
   ].join("\n");

@@ -119,7 +119,7 @@ test("E24: a page needs nothing else, and has no secret unless it is asked for",
   const { code } = await cli(["inspect", "claude-code", "--report", "out.html"], { cwd: folder });
   const html = readFileSync(join(folder, "out.html"), "utf8");
   assert.equal(code, 0);
-  for (const part of ["<svg", "Compaction 1", "Largest results"]) assert.ok(html.includes(part), part);
+  for (const part of ["<svg", "1. Before message", "Largest results"]) assert.ok(html.includes(part), part);
   assert.doesNotMatch(html, /<script|<link|<img|src=|url\(|https?:/);
 });
 

@@ -4,6 +4,7 @@
  * statement reads a value whole, however long it is, and from one moment.
  */
 
+import { invalidOption } from "../../checks.js";
 import type { Range } from "../durable/key.js";
 import { PART_BYTES, SCHEMA } from "../durable/parts.js";
 import type { SqlValue } from "../durable/platform.js";
@@ -31,6 +32,12 @@ export interface Turn {
   ends: boolean;
   /** That of others is waited for. */
   waits: boolean;
+}
+
+/** Throws unless it may be the name of the table. */
+export function checkTable(table: unknown): asserts table is string {
+  if (typeof table === "string" && /^[A-Za-z_]\w*(\.[A-Za-z_]\w*)?$/.test(table)) return;
+  throw invalidOption("table", "must be a name of letters, digits and `_`, with that of a schema before a point if wanted");
 }
 
 export class Statements {

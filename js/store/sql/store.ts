@@ -10,7 +10,7 @@ import type { ScanOptions } from "../keys.js";
 import { pause, sessionOf, TURN_MS, Turns } from "../turns.js";
 import { hasNoTable, isBroken, isInTheWay, sqlError } from "./errors.js";
 import type { SqlDriver, SqlRow, SqlStatement } from "./platform.js";
-import { Statements } from "./statements.js";
+import { checkTable, Statements } from "./statements.js";
 import type { Turn } from "./statements.js";
 
 /** Options of `sqlStore`. */
@@ -40,9 +40,7 @@ const LONGEST_WAIT_MS = 100;
 export function sqlStore(driver: SqlDriver, options: SqlStoreOptions = {}): Store {
   checkOptions(options, ["table"]);
   const { table = "context_compactor" } = options;
-  if (typeof table !== "string" || !/^[A-Za-z_]\w*(\.[A-Za-z_]\w*)?$/.test(table)) {
-    throw invalidOption("table", "must be a name of letters, digits and `_`, with that of a schema before a point if wanted");
-  }
+  checkTable(table);
   checkDriver(driver);
   let durable: Store["caps"]["durable"] = "none";
   const caps = {
