@@ -40,6 +40,7 @@ test("W17 a call lacks a name that no message of the prompt has, or only among o
   assert.equal(lost(history[2], [source]), undefined);
   assert.equal(lost(history[2], [said("Go on.")]), "waitForUpload");
   assert.equal(lost(history[2], [said("waitForUpload, parseAll, mergeTree")]), "waitForUpload");
+  assert.equal(lost(history[2], [said("One retry: waitForUpload")]), "waitForUpload");
   assert.equal(lost(history[2], [said("Retry of uploads: waitForUpload")]), undefined);
   assert.equal(lost(history[2], [said("Retry of uploads: waitForUploads")]), "waitForUpload");
   assert.equal(lost(history[2], [history[1]], (name) => name === "waitForUpload"), undefined);
@@ -64,7 +65,7 @@ test("W17 a number is lacked where the call means the same by it", () => {
 test("W17 names that are known from elsewhere: of other projects, of libraries, of local variables, written untold", () => {
   const known = new Known();
   const [own, other] = ["https://a.example/own@1:x", "https://a.example/other@1:x"];
-  known.add({ id: "a", source: own, messages: [said("func openFile() {\n  rest, readErr := strings.TrimLeft(x)\n  sharedName()\n}\ntype sharedName int")] });
+  known.add({ id: "a", source: own, messages: [said("func openFile() {\n  rest, readErr := strings.TrimLeft(x)\n  sharedName()\n}\ntype sharedName int\nvar readErr error")] });
   known.add({ id: "b", source: own, messages: [call({ text: "see docs/STYLE.md" })] });
   known.add({ id: "c", source: own, messages: [call({ text: "see docs/STYLE.md and docs/ONE.md" }), said("docs/OTHER.md")] });
   known.add({ id: "d", source: other, messages: [said("sharedName")] });
