@@ -18,8 +18,8 @@ export const notes = [
     "had which the prompt still names, but not whole; the others left with a cut.",
   "by names: their text or input has a path, an identifier, a hash, a number or the like that no message of the prompt has, or only " +
     "without two of the words that surrounded it. Some names are known from elsewhere and do not count: those that other projects have, " +
-    "that two other sessions write before they are told them, that the project does not declare, and of local variables. A reader of 20 " +
-    "such calls of `balanced` found 18 that had to know the name from their history.",
+    "that two other sessions write before they are told them, that the project does not declare, and of local variables. Of 20 " +
+    "such calls of `balanced` that were read, 18 had to know the name from their history.",
   "mean prompt: tokens, with 20,000 of the system prompt and the tools, which every policy counts but the one at 60,000.",
   "facts: gold answers that stand in the last prompt, in windows of 32,000, 128,000 and 200,000 tokens.",
   "Summaries are the built-in summarizer's, and cost nothing. Trajectories are frozen: an agent with another context would have " +
