@@ -9,7 +9,7 @@ import { LONG, SOURCES } from "./front.bench.mjs";
 export const title = "What stays whole: a choice of earlier texts, simulated, window 200,000";
 
 export const notes = [
-  "needs lost: of 100 calls, as in the bench front, in both halves of its sessions; the weights of past use are fitted on the tuning half.",
+  "needs lost: of 100 calls, by runs as in the bench front, in both halves of its sessions; the weights of past use are fitted on the tuning half.",
   "engine: the prompts that the session itself makes. Of what a cut leaves the oldest 18,000 tokens are exchanged for as many of the best older texts.",
   "All others are a simulation without pages and previews: it compares choices. Cost is over no compaction, without answers; of the engine, over the engine as it is.",
   "cut: at the trigger a share of what is left is for the best of the older texts, of any kind. clear: of the results that are " +

@@ -52,17 +52,22 @@ export function simple(shorten) {
   };
 }
 
+/** What finds the names that a call lacks, as `Named` of `named.mjs` does.
+ *  @typedef {{ read(message: Message, index: number): void,
+ *    lost(call: Message, history: readonly Message[], prompt: readonly Message[]): string | undefined }} Names */
+
 /**
  * Replays one history; `calls`, `lost` of them, those of these that lack what a message had that is `shortened` in the prompt,
- * `cost` in USD, `tokens` of all prompts, and the `last` of them. `stable`: tokens of the system prompt
+ * `cost` in USD, `tokens` of all prompts, and the `last` of them. With `names`: how many lack a name (`named`), and how many
+ * lack that or a copy (`either`). `stable`: tokens of the system prompt
  * and the tools. `onCall` is awaited after each call, and ends the replay where it throws.
  * @param {readonly Message[]} messages @param {Policy} policy @param {number} contextWindow
- * @param {{ stable?: number, onCall?: (call: Call) => unknown }} [options]
+ * @param {{ stable?: number, names?: Names, onCall?: (call: Call) => unknown }} [options]
  */
-export async function replay(messages, policy, contextWindow, { stable = stableOf(contextWindow), onCall } = {}) {
+export async function replay(messages, policy, contextWindow, { stable = stableOf(contextWindow), names, onCall } = {}) {
   const { prompt, end } = await policy(contextWindow, stable);
   const [needs, bill] = [new Needs(), new Bill(stable)];
-  let [lost, shortened, from, tokens] = [0, 0, 0, 0];
+  let [lost, shortened, named, either, from, tokens] = [0, 0, 0, 0, 0, 0];
   /** @type {Message[]} */
   let sent = [];
   try {
@@ -75,7 +80,14 @@ export async function replay(messages, policy, contextWindow, { stable = stableO
       const source = needs.source(message, messages, from, now);
       if (source) lost++;
       if (source && isShortened(source, now)) shortened++;
-      for (let at = from; at < index; at++) needs.read(/** @type {Message} */ (messages[at]), at);
+      const lacksName = names?.lost(message, messages, now) !== undefined;
+      if (lacksName) named++;
+      if (lacksName || source) either++;
+      for (let at = from; at < index; at++) {
+        const told = /** @type {Message} */ (messages[at]);
+        needs.read(told, at);
+        names?.read(told, at);
+      }
       [from, sent] = [index, now];
       await onCall?.({ calls: bill.calls, lost, cost: bill.cost, tokens: bill.tokens, edits });
     }
@@ -83,7 +95,7 @@ export async function replay(messages, policy, contextWindow, { stable = stableO
   } finally {
     await end();
   }
-  return { calls: bill.calls, lost, shortened, cost: bill.cost, tokens, last: sent };
+  return { calls: bill.calls, lost, shortened, named, either, cost: bill.cost, tokens, last: sent };
 }
 
 /** True for an answer of the model: a call came before it. @param {Message} message @param {number} index */
