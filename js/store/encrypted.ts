@@ -27,8 +27,8 @@ const TRIES = 4;
 /**
  * Wraps `store` so that every value is encrypted (AES-256-GCM, a fresh IV for each, bound to its table and key). The
  * number, length and time of rows remain visible. Each session has its own key, which is deleted in the commit that
- * deletes the session. A changed or moved row counts as damaged, alone; keys are stored twice, and a damaged copy is
- * restored from the other (`repaired`).
+ * deletes the session and its name. A changed or moved row counts as damaged, alone; keys are stored twice, and a damaged
+ * copy is restored from the other (`repaired`).
  *
  * A store is encrypted from its first row or never: calls reject with `invalid_option` for a store with unencrypted rows,
  * and for a wrong key.
@@ -131,20 +131,11 @@ export function encryptedStore(store: Store, options: EncryptionOptions): Store 
     return page;
   }
 
-  /** A session's damaged row that goes alone is to be rewritten, because its version is unknown: the session stays, and so
-   *  do its keys. Who deletes the session removes its name, or marks it, in the same batch. */
-  async function isReset({ puts, deletes }: Batch): Promise<boolean> {
-    const [key] = deletes;
-    if (!key || deletes.length > 1 || puts.length > 0 || key[0] !== "sessions") return false;
-    const [row] = await consistent((isLast) => read([key], isLast));
-    return isDamaged(row);
-  }
-
   /** The batch as the store takes it, and what it does to the keys of sessions. */
   async function sealedBatch(batch: Batch) {
     const root = await keyring.root();
     const shredded = new Map<string | number, Key[]>();
-    for (const key of (await isReset(batch)) ? [] : batch.deletes) {
+    for (const key of isReset(batch) ? [] : batch.deletes) {
       if (key[0] === "sessions" && key.length === 2) shredded.set(key[1]!, await keyring.rowsOf(key[1]!));
     }
     const written = new Set(batch.puts.flatMap(([key]) => (key[0] === "meta" ? [] : [key[1]!])));
@@ -258,4 +249,11 @@ export function encryptedStore(store: Store, options: EncryptionOptions): Store 
       await store.close?.();
     },
   };
+}
+
+/** A session's row that goes alone is to be written anew, because its version is unknown: the session stays, and so do its
+ *  keys, whoever wrote the row meanwhile. Who deletes the session removes its name, or marks it, in the same batch. */
+function isReset({ puts, deletes }: Batch): boolean {
+  const [key, ...more] = deletes;
+  return key?.[0] === "sessions" && more.length === 0 && puts.length === 0;
 }

@@ -226,14 +226,15 @@ test("rotation: the key of before opens the store once more, and then no longer"
 });
 
 describe("S9: what remains of a deleted session cannot be read", () => {
+  const gone = [["sessions", "s"], ["meta", "session", "s"]];
+
   /** Copies of rows as they were at rest, put back after the deletion: what a disk may keep. */
   async function shredded() {
     const inner = memoryStore();
     const store = encryptedStore(inner, { encryptionKey });
     await put(store, [["sessions", "s"], "row"], [["log", "s", 1], SECRET], [["log", "t", 1], "kept"], [["sessions", "t"], "row"]);
     const remains = inner.scan(["log", "s"], everything);
-    const deletes = [["sessions", "s"]];
-    await store.commit({ ...strict, deletes });
+    await store.commit({ ...strict, deletes: gone });
     return { inner, store, remains };
   }
 
@@ -262,9 +263,25 @@ describe("S9: what remains of a deleted session cannot be read", () => {
     const store = encryptedStore(inner, { encryptionKey });
     await put(store, [["sessions", "s"], "row"], [["log", "s", 1], SECRET]);
     const expect = [{ key: ["sessions", "s"], version: 7 }];
-    await assert.rejects(store.commit({ ...strict, expect, deletes: [["sessions", "s"]] }), refused("conflict"));
+    await assert.rejects(store.commit({ ...strict, expect, deletes: gone }), refused("conflict"));
     const again = encryptedStore(inner, { encryptionKey });
     assert.deepEqual(await again.read([["log", "s", 1]]), [text(SECRET)]);
+  });
+
+  test("D4: a session's row that goes alone is written anew, and its key stays, whoever was there before", async () => {
+    const inner = memoryStore();
+    const store = encryptedStore(inner, { encryptionKey });
+    await put(store, [["sessions", "s"], "row"], [["log", "s", 1], SECRET]);
+    // Damaged, mended by another handle meanwhile, and gone by then.
+    for (const value of [new Uint8Array([1, 2, 3]), undefined, "gone"]) {
+      if (value instanceof Uint8Array) inner.commit({ ...strict, puts: [[["sessions", "s"], value]] });
+      if (value === "gone") await store.commit({ ...strict, deletes: [["sessions", "s"]] });
+      await store.commit({ ...strict, deletes: [["sessions", "s"]] });
+      await put(store, [["sessions", "s"], "mended"]);
+      for (const reader of [store, encryptedStore(inner, { encryptionKey })]) {
+        assert.deepEqual(await reader.read([["log", "s", 1], ["sessions", "s"]]), [text(SECRET), text("mended")]);
+      }
+    }
   });
 
   test("another tab that still holds the key cannot write with it", async () => {

@@ -302,7 +302,12 @@ export class Disk {
   }
 }
 
-/** What of a journal byte `at` is: a value of a table, or what is around the values of a record. */
+const UNKNOWN = "around the values of another record";
+/** Bytes behind the values of a record. */
+const TRAILER_BYTES = 34;
+
+/** What of a journal byte `at` is: a value of a table, or what is around the values of a record. One whose head is damaged is
+ *  no record that is known. */
 function partOf(data, at) {
   const text = data.toString("latin1");
   let record;
@@ -310,13 +315,13 @@ function partOf(data, at) {
     if (match.index > at) break;
     if (match.index === Number(match[2])) record = match;
   }
-  if (!record) return "no record";
+  if (!record) return UNKNOWN;
   let end = record.index + record[0].length;
   const around = `around the values of the record at ${record.index}`;
   // What says where they are may be damaged itself.
   const puts = record[1].matchAll(/\[\["(\w+)"[^\]]*\],\d+,(\d+),\d+/g);
   if (at >= end) for (const [, table, bytes] of puts) if (at < (end += Number(bytes))) return `a value of ${table}`;
-  return around;
+  return at < end + TRAILER_BYTES ? around : UNKNOWN;
 }
 
 function missing(path) {

@@ -173,7 +173,8 @@ class Simulation {
    *  says where the values of one record are. */
   get isDoubled() {
     const [names, heads] = [/ of (meta|sessions)$/, /around the values/].map((of) => this.damage.filter((what) => of.test(what)));
-    return names.length > 1 || new Set(heads.map((what) => what.split(", ")[1])).size < heads.length;
+    const isUnknown = heads.length > 1 && heads.some((what) => what.endsWith("another record"));
+    return names.length > 1 || isUnknown || new Set(heads.map((what) => what.split(", ")[1])).size < heads.length;
   }
 
   /** A call, whose failure is typed and one that there may be; resolves to its value, or to the error's code. */
