@@ -38,7 +38,7 @@ export interface TanStackCompactor extends TanStackMiddleware {
 interface ModelMessage {
   role: string;
   content: string | null | Part[];
-  toolCalls?: ToolCall[];
+  toolCalls?: ToolCall[] | null;
   toolCallId?: string;
   thinking?: { content: string }[];
 }
@@ -80,8 +80,9 @@ interface TextAdapter {
 /**
  * Keeps `chat` of TanStack AI inside the context window: `const compactor = contextCompactor(); chat({
  * ...compactor.with(openaiText("gpt-5")), messages, tools })`. The messages of the run stay whole; only what is sent to the
- * provider is compacted. As a middleware alone, `middleware: [contextCompactor({ summarize })]`, it does the same, but for what
- * `with` adds. Make it once, for all conversations. Throws `invalid_option`.
+ * provider is compacted. As a middleware alone, `middleware: [compactor]`, it cannot call the adapter: the built-in summarizer
+ * writes the summaries, unless `summarize` says otherwise, and a prompt that is too long is not sent again. Make it once, for
+ * all conversations. Throws `invalid_option`.
  */
 export function contextCompactor(options: TanStackCompactorOptions = {}): TanStackCompactor {
   const { thread } = options;
@@ -225,12 +226,13 @@ function threadOf({ threadId, requestId }: { threadId: string; requestId: string
   return made && begun && Number(made) >= Number(begun) ? undefined : threadId;
 }
 
-function read({ role, content, toolCalls = [], toolCallId, thinking = [] }: ModelMessage): Message {
-  const blocks = typeof content === "string" || content === null ? content : content.map(blockOf);
-  // The provider answered them itself: there is no message with the result.
-  const hosted = toolCalls.filter(isHosted).map((call) => ({ ...call, type: "hosted" }));
+function read({ role, content, toolCalls, toolCallId, thinking = [] }: ModelMessage): Message {
+  const blocks = Array.isArray(content) ? content.map(blockOf) : content;
   const texts = typeof blocks === "string" ? [{ type: "text", text: blocks }] : (blocks ?? []);
-  const called = toolCalls.filter((call) => !isHosted(call)).map(({ id, function: { name, arguments: input } }) => ({ id, type: "function", function: { name, arguments: input } }));
+  const calls = toolCalls ?? [];
+  // The provider answered them itself: there is no message with the result.
+  const hosted = calls.filter(isHosted).map((call) => ({ ...call, type: "hosted" }));
+  const called = calls.filter((call) => !isHosted(call)).map(({ id, function: { name, arguments: input } }) => ({ id, type: "function", function: { name, arguments: input } }));
   return {
     role,
     content: hosted.length > 0 ? [...texts, ...hosted] : blocks,

@@ -115,7 +115,8 @@ export class Threads {
   /**
    * Sends what fits: `send` is called with it, and again with less when the provider says that it was too long. A failure of
    * ours is a warning, and the request goes out as the app gave it. `id`: the app's name for the conversation; without
-   * one it is recognized by its messages. `ask` asks the agent's own model for summaries.
+   * one it is recognized by its messages. `ask` asks the agent's own model for summaries; without it the
+   * built-in summarizer writes them.
    */
   async send<R>(
     { id, format, ask, ...request }: AdapterRequest & { id?: string | undefined; format?: Format; ask?: Summarize },
