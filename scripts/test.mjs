@@ -60,7 +60,7 @@ await script(async () => {
 
   await setupRust();
   // Rust needs none of the packages and browsers: it is built while they are installed.
-  const ready = setup({ tools: true, browsers: hosts.length > 0, databases: wanted("node") });
+  const ready = setup({ tools: true, browsers: hosts.length > 0, databases: wanted("node") || isMatrix });
   // What it says is told in its step.
   ready.catch(() => {});
   // Before the tests in Rust take cargo's lock for minutes: the package is then built beside them.

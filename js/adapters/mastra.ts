@@ -1,5 +1,6 @@
 /** Entry `context-compactor/mastra`: a processor for agents of Mastra 1. */
 
+import { invalidOption } from "../checks.js";
 import { isContextOverflow } from "../overflow.js";
 import type { AdapterOptions, Message, Session } from "../types.js";
 import { Calls } from "./calls.js";
@@ -30,7 +31,8 @@ interface Run {
 /**
  * Keeps agents of Mastra 1 inside the context window: `new Agent({ id, model, inputProcessors: [new ContextCompactor()] })`. The
  * messages of the agent's memory stay whole; only the prompt of each call is compacted. Summaries are written by the agent's own
- * model unless `summarize` says otherwise. Make it once for each agent. Throws `invalid_option`.
+ * model unless `summarize` says otherwise. Make it once for each agent. Throws `invalid_option`,
+ * also in a run of an agent of an earlier Mastra.
  */
 export class ContextCompactor {
   readonly id = "context-compactor";
@@ -45,6 +47,12 @@ export class ContextCompactor {
     this.#thread = options.thread;
     this.#threads = new Threads("context-compactor/mastra", options as AdapterOptions & Record<string, unknown>, ["thread"], "ai-sdk");
     this.#tools = this.#threads.offersTools ? recallTools((name, input, id) => this.#calls.answer(name, input, id)) : {};
+  }
+
+  /** Mastra before version 1 has no hook but this one: it would go on without compaction, and say nothing. */
+  processInput({ messageList }: any): any {
+    if (messageList) return messageList;
+    throw invalidOption("inputProcessors", "ContextCompactor needs Mastra 1; with an earlier one give generate and stream the prepareStep of context-compactor/ai-sdk");
   }
 
   /** Offers the recall tools, which the agent need not have. */

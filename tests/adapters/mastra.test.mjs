@@ -218,3 +218,8 @@ test("E20: a failure of ours ends no call, unless it is to", async (context) => 
   warnings.length = 0;
   assert.throws(() => new ContextCompactor({ strict: 1 }), { code: "invalid_option" });
 });
+
+test("E15, E21: Mastra 0.24, which calls processInput alone, is told what it needs", () => {
+  const asked = { messages: [], abort: () => {}, tracingContext: {} };
+  assert.throws(() => new ContextCompactor().processInput(asked), { code: "invalid_option", message: /needs Mastra 1; .* prepareStep of context-compactor\/ai-sdk/ });
+});
