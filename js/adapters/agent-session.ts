@@ -1,0 +1,112 @@
+/** `CompactingSession`: a session of the OpenAI Agents SDK, which names its conversation for the compactor. */
+
+import { warnOnce } from "../warnings.js";
+import type { Item } from "./agent-items.js";
+
+/** What `CompactingSession` needs of another session of the SDK. */
+export interface AgentsSession {
+  getSessionId(): Promise<string>;
+  getItems(limit?: number): Promise<any[]>;
+  addItems(items: any[]): Promise<void>;
+  popItem(): Promise<any>;
+  clearSession(): Promise<void>;
+}
+
+/** What else a session may have. Without `runCompaction`, the runner has none replaced by a compaction of the provider. */
+const MORE = [
+  "prepareHistoryItemForModelInput",
+  "prepareHistoryItemsForPersistenceComparison",
+  "preserveReasoningItemIdsForPersistence",
+  "replaceHistoryWithCompaction",
+  "applyHistoryMutations",
+  "applyHistoryTransaction",
+];
+
+/** A run of an agent with a session. */
+export interface Run {
+  session: CompactingSession;
+  /** The items of the last call, by what they say. */
+  last: string | undefined;
+  /** Agents that are called as tools: the runner gives them the same context. */
+  others: WeakSet<object>;
+  /** What was sent in another item's place, as JSON, and that item. */
+  originals: Map<string, Item>;
+}
+
+/** By the context of the app, which is all that a filter and a session have in common. `null`: several sessions had it. */
+const runs = new WeakMap<object, Run | null>();
+
+function begin(session: CompactingSession, context: unknown): void {
+  if (typeof context !== "object" || context === null) return;
+  const known = runs.get(context);
+  if (known === undefined || known?.session === session) {
+    runs.set(context, { session, last: undefined, others: new WeakSet(), originals: new Map() });
+  } else if (known) {
+    runs.set(context, null);
+    const message = "several sessions had one context object, so their conversations have no name: give each run its own, `context: { ...context }`";
+    warnOnce({ code: "shared_context", message }, "context-compactor/openai-agents");
+  }
+}
+
+/** The run with a session that a call belongs to, if it goes on with what was sent before. `said`: its items, by what they say. */
+export function runOf({ agent, context }: { agent: object; context: unknown }, said: string): Run | undefined {
+  const run = runs.get(context as object);
+  if (!run || run.others.has(agent)) return undefined;
+  if (run.last === undefined || said.startsWith(`${run.last},`)) {
+    run.last = said;
+    return run;
+  }
+  run.others.add(agent);
+  return undefined;
+}
+
+/**
+ * A session of the SDK around another one: `run(agent, "…", { session: new CompactingSession(new MemorySession()) })` with a
+ * runner that has `contextCompactor` as its filter. The conversation is named by `getSessionId()` of the other session, and so
+ * goes on after a restart. The other session keeps every item as it was: it has no summaries, and no results that were
+ * shortened for the model.
+ */
+export class CompactingSession {
+  /** The runner hands over its context, by which the filter finds the session. */
+  readonly acceptsRunContext = true;
+  readonly #inner: AgentsSession;
+
+  constructor(inner: AgentsSession) {
+    this.#inner = inner;
+    const given = inner as unknown as Record<string, unknown>;
+    for (const name of MORE) {
+      const call = given[name];
+      if (typeof call === "function") Object.assign(this, { [name]: (...args: unknown[]) => call.apply(inner, args) });
+    }
+  }
+
+  getSessionId(): Promise<string> {
+    return this.#inner.getSessionId();
+  }
+
+  getItems(limit?: number, runContext?: any): Promise<any[]> {
+    begin(this, runContext?.context);
+    return this.#call("getItems", limit === undefined ? [] : [limit], runContext);
+  }
+
+  addItems(items: any[], runContext?: any): Promise<void> {
+    const originals = runs.get(runContext?.context)?.originals;
+    const whole = items.map((item) => originals?.get(JSON.stringify(item)) ?? item);
+    return this.#call("addItems", [whole], runContext);
+  }
+
+  popItem(runContext?: any): Promise<any> {
+    return this.#call("popItem", [], runContext);
+  }
+
+  clearSession(runContext?: any): Promise<void> {
+    return this.#call("clearSession", [], runContext);
+  }
+
+  /** A session that does not know the context gets what it always got. */
+  #call(name: keyof AgentsSession, args: unknown[], runContext: unknown): Promise<any> {
+    const inner = this.#inner as AgentsSession & { acceptsRunContext?: boolean };
+    const given = inner.acceptsRunContext ? [...args, ...(name === "getItems" && args.length === 0 ? [undefined] : []), runContext] : args;
+    return (inner[name] as (...args: unknown[]) => Promise<any>)(...given);
+  }
+}

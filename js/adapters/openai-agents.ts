@@ -1,0 +1,278 @@
+/** Entry `context-compactor/openai-agents`: the OpenAI Agents SDK. Models and items are known by their shapes. */
+
+import { CompactionError } from "../errors.js";
+import type { AdapterOptions, Message, Session, Summarize } from "../types.js";
+import { ITEMS, plain, type Item } from "./agent-items.js";
+import { runOf, type Run } from "./agent-session.js";
+import { Calls } from "./calls.js";
+import { recallTools } from "./recall-tools.js";
+import { answer } from "./summarizers.js";
+import { keyOf, Threads, type Fitted } from "./threads.js";
+import { Twins } from "./twins.js";
+import { usageOf } from "./usage.js";
+
+/** Options of `contextCompactor`: those of `openSession`, and the name of the conversation. */
+export interface AgentsCompactorOptions extends AdapterOptions {
+  /** The conversation: its session has this id. A function gets the arguments of `callModelInputFilter`: `agent`, and `context`,
+   *  which is what the app gave to the run. It must answer another id, or none, for agents that are called as tools. Default:
+   *  the id of a `CompactingSession`; without any, the conversation is recognized by its messages. */
+  thread?: string | ((call: any) => string | undefined);
+}
+
+/** A provider of models, as the SDK has it. */
+export interface AgentsModelProvider {
+  getModel(name?: string): any;
+}
+
+/** A model of the SDK. */
+export interface AgentsModel {
+  getResponse(request: any): Promise<any>;
+  getStreamedResponse(request: any): AsyncIterable<any>;
+}
+
+/** Compaction for the OpenAI Agents SDK: itself the `callModelInputFilter` of a `Runner`. */
+export interface AgentsCompactor {
+  (call: any): Promise<any>;
+  /** A provider whose models are compacted, for `modelProvider` of the runner: summaries are then written by the agent's own
+   *  model, an abort ends a summary that is under way, and a prompt that is too long for the model is sent once more, with less. */
+  modelProvider(provider: AgentsModelProvider): { getModel(name?: string): Promise<any>; close(): Promise<void> };
+  /** The same for a model that an agent has as an object. */
+  model(model: AgentsModel): any;
+  /** The recall tools, for the `tools` of the agent. Empty with `recall: { tools: false }`. */
+  tools: any[];
+  /** The session of the conversation called `thread`, to read its history, its pins or its goal. */
+  session(thread: string): Promise<Session>;
+  /** Closes every session. */
+  close(): Promise<void>;
+}
+
+const NO_MODEL = "the agent has its model by name: give summarize, or the runner modelProvider: compactor.modelProvider(provider)";
+
+const NO_FILTER = "give the runner callModelInputFilter: compactor, too: thread is asked there";
+
+const SHARED = "Not known: several conversations have this context, so nothing can be read or searched.";
+
+/** So many requests are known by their items: they are on their way from the filter to the model. */
+const MAX_KNOWN = 100;
+
+/**
+ * Keeps agents of the OpenAI Agents SDK inside the context window: `const compactor = contextCompactor({ contextWindow:
+ * 128_000 }); new Runner({ callModelInputFilter: compactor, modelProvider: compactor.modelProvider(new OpenAIProvider()) })`.
+ * The history of the run and of its session stays whole; only the prompt of each call is compacted. As a filter alone it does
+ * not see the provider's answers and errors, nor the signal of the run, and it asks for summaries only a model that the agent
+ * has as an object: otherwise give `summarize`. Make it once for each runner. Throws `invalid_option`.
+ */
+export function contextCompactor(options: AgentsCompactorOptions = {}): AgentsCompactor {
+  const { thread } = options;
+  const by = "context-compactor/openai-agents";
+  const threads = new Threads(by, options as AdapterOptions & Record<string, unknown>, ["thread"], "openai-responses");
+  const twins = new Twins<Item>(ITEMS);
+  const calls = new Calls();
+  /** By the context of a run, for calls of tools whose answer only the runner saw. `null`: several conversations have it. */
+  const places = new WeakMap<object, Session | null>();
+  const tools = threads.offersTools ? toolsOf(recall) : [];
+  const wrapped = new WeakSet<object>();
+  let hasProvider = false;
+  let isFilter = false;
+  /** Names of conversations by what their items say, which is all that the runner hands on from a filter to a model. */
+  const known = new Map<string, string | undefined>();
+  /** Those that arrived, by the items of the request: the runner may send it again. */
+  const arrived = new WeakMap<object, string | undefined>();
+
+  async function recall(name: string, input: unknown, callId: string, context: unknown): Promise<string> {
+    const session = places.get(context as object);
+    // The history of another user is not to be read.
+    return session === null ? SHARED : calls.answer(name, input, callId, session);
+  }
+
+  const request = (input: Item[], system: string | undefined) => {
+    const first = input.findIndex(({ role }) => role !== "system");
+    const leading = first < 0 ? input : input.slice(0, first);
+    const given = input.slice(leading.length);
+    const texts = [system, ...leading.map(({ content }) => plain(content))];
+    return { leading, given, messages: given.map((item) => twins.read(item)), system: texts.filter(Boolean).join("\n\n") };
+  };
+
+  const told = new Set<string>();
+  function once(error: CompactionError, what: string): CompactionError {
+    if (!told.has(what)) threads.warn(error, what);
+    told.add(what);
+    return error;
+  }
+
+  const noModel: Summarize = () => {
+    throw once(new CompactionError("summary_failed", NO_MODEL), "no model writes summaries");
+  };
+
+  async function filter(call: any): Promise<any> {
+    const { agent, context, modelData } = call;
+    const { input, instructions } = modelData as { input: Item[]; instructions?: string };
+    isFilter = true;
+    const said = saidBy(input);
+    const run = runOf(call, said);
+    const id = (typeof thread === "function" ? thread(call) : thread) ?? (await run?.session.getSessionId());
+    if (agent.model && typeof agent.model === "object" ? wrapped.has(agent.model) : hasProvider) {
+      known.delete(said);
+      known.set(said, id);
+      if (known.size > MAX_KNOWN) known.delete([...known.keys()][0] as string);
+      return modelData;
+    }
+    const { leading, given, ...rest } = request(input, instructions);
+    const model = agent.model as AgentsModel | string | undefined;
+    const ask = typeof model === "object" ? asking(model, agent.modelSettings) : noModel;
+    const asked = { ...rest, id, ask, tools: agent.tools?.map(definitionOf), model: typeof model === "string" && model ? model : undefined };
+    return threads.send(asked, async (fitted) => {
+      if (!fitted) return modelData;
+      const { prepared, goal, session } = fitted;
+      if (typeof context === "object" && context) places.set(context, [undefined, session].includes(places.get(context) as Session) ? session : null);
+      const sent = inPlace(twins.write(prepared.messages, given), given, run?.originals);
+      return { input: [...leading, ...sent], instructions: withGoal(instructions, goal) };
+    });
+  }
+
+  /** Calls the model with what fits. */
+  async function fit<R>(model: AgentsModel, name: string | undefined, request_: any, call: (request: any, see: (response: any) => void) => Promise<R>): Promise<R> {
+    // The provider has the history.
+    if (request_.previousResponseId || request_.conversationId) return call(request_, () => undefined);
+    const { systemInstructions, modelSettings, signal } = request_;
+    const input: Item[] = typeof request_.input === "string" ? [{ type: "message", role: "user", content: request_.input }] : request_.input;
+    const { leading, given, ...rest } = request(input, systemInstructions);
+    const handoffs = request_.handoffs.map(({ toolName, toolDescription, inputJsonSchema }: any) =>
+      definitionOf({ type: "function", name: toolName, description: toolDescription, parameters: inputJsonSchema }),
+    );
+    const said = saidBy(input);
+    if (known.has(said)) arrived.set(input, known.get(said));
+    known.delete(said);
+    if (thread !== undefined && !isFilter) once(new CompactionError("invalid_option", NO_FILTER), "the conversation has no name");
+    const asked = { ...rest, id: arrived.get(input), tools: [...request_.tools, ...handoffs], model: name, signal, ask: asking(model, modelSettings) };
+    return threads.send(asked, async (fitted) => {
+      if (!fitted) return call(request_, () => undefined);
+      const { prepared, goal } = fitted;
+      const sent = { ...request_, input: [...leading, ...twins.write(prepared.messages, given)], systemInstructions: withGoal(systemInstructions, goal) };
+      return call(sent, (response) => learn(response, fitted, name));
+    });
+  }
+
+  /** Learns from an answer, which passes as it is. */
+  function learn({ usage, output, providerData }: any, found: Fitted, name: string | undefined): void {
+    const counted = countsOf(usage);
+    if (counted) found.report(counted, name ?? providerData?.model);
+    for (const { type, name, callId } of output) if (type === "function_call" && tools.some((tool) => tool.name === name)) calls.add(callId, found.session);
+  }
+
+  function wrap(model: any, name?: string): any {
+    const compacted = {
+      supportsPromptModelSelection: model.supportsPromptModelSelection,
+      ...(model.getRetryAdvice ? { getRetryAdvice: (args: unknown) => model.getRetryAdvice(args) } : {}),
+      getResponse: (request: any) =>
+        fit(model, name, request, async (sent, see) => {
+          const response = await model.getResponse(sent);
+          see(response);
+          return response;
+        }),
+      async *getStreamedResponse(request: any): AsyncGenerator<any> {
+        // A refusal comes in place of the first event.
+        const { events, first, see } = await fit(model, name, request, async (sent, see) => {
+          const events: AsyncIterator<any> = model.getStreamedResponse(sent)[Symbol.asyncIterator]();
+          return { events, first: await events.next(), see };
+        });
+        try {
+          for (let next = first; !next.done; next = await events.next()) {
+            if (next.value.type === "response_done") see(next.value.response);
+            yield next.value;
+          }
+        } finally {
+          await events.return?.();
+        }
+      },
+    };
+    wrapped.add(compacted);
+    return compacted;
+  }
+
+  function modelProvider(provider: AgentsModelProvider & { close?(): Promise<void> }) {
+    hasProvider = true;
+    return { getModel: async (name?: string) => wrap(await provider.getModel(name), name || undefined), close: async () => provider.close?.() };
+  }
+
+  return Object.assign(filter, { modelProvider, model: (model: any) => wrap(model), tools, session: (id: string) => threads.session(id), close: () => threads.close() });
+}
+
+const saidBy = (items: readonly Item[]) => items.map((item) => keyOf(item as Message)).join();
+
+const withGoal = (instructions: string | undefined, goal: string) => (goal ? [instructions, goal].filter(Boolean).join("\n\n") : instructions);
+
+const definitionOf = ({ type, name, description, parameters, providerData }: any) => ({ type, name, description, parameters, ...providerData });
+
+/**
+ * What is sent, in the objects that the runner gave. It keeps what became of each for the session of the app, and takes an
+ * object that it does not know for one of those that are sent no more, whichever comes first: the user's question, say.
+ */
+function inPlace(sent: readonly Item[], given: readonly Item[], originals: Run["originals"] | undefined): Item[] {
+  const gone = new Set(given);
+  for (const item of sent) gone.delete(item);
+  const places = new Map<Item, Item>();
+  const find = (fits: (place: Item, item: Item) => boolean) => {
+    for (const item of sent) {
+      if (places.has(item) || given.includes(item)) continue;
+      for (const place of gone) {
+        if (!fits(place, item)) continue;
+        gone.delete(place);
+        places.set(item, place);
+        break;
+      }
+    }
+  };
+  find(({ type, callId }, item) => callId !== undefined && type === item.type && callId === item.callId);
+  // Not what the app gave to the run, which is stored at its end.
+  find(({ role }) => role !== "user" && role !== "system");
+  find(() => true);
+  return sent.map((item) => {
+    const place = places.get(item);
+    if (!place) return item;
+    originals?.set(JSON.stringify(item), { ...place });
+    for (const field of Object.keys(place)) delete place[field];
+    return Object.assign(place, item);
+  });
+}
+
+/** The SDK has a list where several requests were counted together. */
+function countsOf(usage: any): object | undefined {
+  const [details] = [usage?.inputTokensDetails].flat();
+  return usageOf({ ...usage, cachedInputTokens: details?.cached_tokens });
+}
+
+/** The recall tools as the runner executes them. */
+function toolsOf(execute: (name: string, input: unknown, toolCallId: string, context: unknown) => Promise<string>): any[] {
+  return Object.entries(recallTools(async () => "")).map(([name, { description, inputSchema }]) => ({
+    type: "function",
+    name,
+    description,
+    parameters: inputSchema.jsonSchema,
+    strict: false,
+    needsApproval: async () => false,
+    isEnabled: async () => true,
+    invoke: (runContext: any, input: string, details: any) => execute(name, inputOf(input), details?.toolCall?.callId, runContext?.context),
+  }));
+}
+
+/** What is no JSON lacks every argument, which the answer to the model says. */
+function inputOf(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return {};
+  }
+}
+
+/** Asks the agent's model for summaries. */
+function asking(model: AgentsModel, { toolChoice: _, parallelToolCalls: _of, contextManagement: _no, text: _form, ...settings }: any = {}): Summarize {
+  return async ({ system, messages, maxTokens }, { signal }) => {
+    const input = messages.map((message) => ITEMS.write(message as Message, []));
+    const modelSettings = { ...settings, maxTokens };
+    const { output, usage, providerData: raw } = await model.getResponse({ ...{ systemInstructions: system, input, modelSettings, signal }, tools: [], handoffs: [], outputType: "text", tracing: false });
+    const parts = output.flatMap(({ type, role, content }: Item) => (type === "message" && role === "assistant" ? content : []));
+    const isCut = raw?.incomplete_details?.reason === "max_output_tokens" || raw?.choices?.[0]?.finish_reason === "length";
+    return answer(plain(parts), countsOf(usage), isCut, parts.find(({ type }: Item) => type === "refusal")?.refusal);
+  };
+}
