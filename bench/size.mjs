@@ -28,6 +28,7 @@ const subpaths = {
   "ai-sdk": /^(adapters\/(ai-sdk|recall-tools)|entry\/ai-sdk-\w+)\.js$/,
   langchain: /^(adapters\/(langchain|twins)|entry\/langchain-\w+)\.js$/,
   mastra: /^(adapters\/mastra|entry\/mastra-\w+)\.js$/,
+  "openai-agents": /^(adapters\/(openai-agents|agent-\w+)|entry\/openai-agents-\w+)\.js$/,
   fetch: /^(adapters\/fetch|entry\/fetch-\w+)\.js$/,
   summarizers: /^(adapters\/(chrome|summarizers|usage)|entry\/summarizers)\.js$/,
   "adapters, what they share": /^adapters\/(calls|threads)\.js$/,

@@ -1,7 +1,6 @@
 /** `CompactingSession`: a session of the OpenAI Agents SDK, which names its conversation for the compactor. */
 
-import { warnOnce } from "../warnings.js";
-import type { Item } from "./agent-items.js";
+import { begin, originalOf } from "./agent-runs.js";
 
 /** What `CompactingSession` needs of another session of the SDK. */
 export interface AgentsSession {
@@ -21,44 +20,6 @@ const MORE = [
   "applyHistoryMutations",
   "applyHistoryTransaction",
 ];
-
-/** A run of an agent with a session. */
-export interface Run {
-  session: CompactingSession;
-  /** The items of the last call, by what they say. */
-  last: string | undefined;
-  /** Agents that are called as tools: the runner gives them the same context. */
-  others: WeakSet<object>;
-  /** What was sent in another item's place, as JSON, and that item. */
-  originals: Map<string, Item>;
-}
-
-/** By the context of the app, which is all that a filter and a session have in common. `null`: several sessions had it. */
-const runs = new WeakMap<object, Run | null>();
-
-function begin(session: CompactingSession, context: unknown): void {
-  if (typeof context !== "object" || context === null) return;
-  const known = runs.get(context);
-  if (known === undefined || known?.session === session) {
-    runs.set(context, { session, last: undefined, others: new WeakSet(), originals: new Map() });
-  } else if (known) {
-    runs.set(context, null);
-    const message = "several sessions had one context object, so their conversations have no name: give each run its own, `context: { ...context }`";
-    warnOnce({ code: "shared_context", message }, "context-compactor/openai-agents");
-  }
-}
-
-/** The run with a session that a call belongs to, if it goes on with what was sent before. `said`: its items, by what they say. */
-export function runOf({ agent, context }: { agent: object; context: unknown }, said: string): Run | undefined {
-  const run = runs.get(context as object);
-  if (!run || run.others.has(agent)) return undefined;
-  if (run.last === undefined || said.startsWith(`${run.last},`)) {
-    run.last = said;
-    return run;
-  }
-  run.others.add(agent);
-  return undefined;
-}
 
 /**
  * A session of the SDK around another one: `run(agent, "…", { session: new CompactingSession(new MemorySession()) })` with a
@@ -90,8 +51,7 @@ export class CompactingSession {
   }
 
   addItems(items: any[], runContext?: any): Promise<void> {
-    const originals = runs.get(runContext?.context)?.originals;
-    const whole = items.map((item) => originals?.get(JSON.stringify(item)) ?? item);
+    const whole = items.map((item) => originalOf(item, runContext?.context));
     return this.#call("addItems", [whole], runContext);
   }
 

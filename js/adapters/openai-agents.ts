@@ -3,7 +3,7 @@
 import { CompactionError } from "../errors.js";
 import type { AdapterOptions, Message, Session, Summarize } from "../types.js";
 import { ITEMS, plain, type Item } from "./agent-items.js";
-import { runOf, type Run } from "./agent-session.js";
+import { runOf, type Run } from "./agent-runs.js";
 import { Calls } from "./calls.js";
 import { recallTools } from "./recall-tools.js";
 import { answer } from "./summarizers.js";
@@ -58,9 +58,11 @@ const MAX_KNOWN = 100;
 /**
  * Keeps agents of the OpenAI Agents SDK inside the context window: `const compactor = contextCompactor({ contextWindow:
  * 128_000 }); new Runner({ callModelInputFilter: compactor, modelProvider: compactor.modelProvider(new OpenAIProvider()) })`.
- * The history of the run and of its session stays whole; only the prompt of each call is compacted. As a filter alone it does
- * not see the provider's answers and errors, nor the signal of the run, and it asks for summaries only a model that the agent
- * has as an object: otherwise give `summarize`. Make it once for each runner. Throws `invalid_option`.
+ * The history of the run and of its session stays whole; only the prompt of each call is compacted. Summaries are written by
+ * the agent's own model unless `summarize` says otherwise. As a filter alone it sees neither the provider's answers and errors
+ * nor the signal of the run; it can ask for summaries only a model that the agent has as an object; and a session has no more
+ * of a run's input than was sent, should that alone be longer than the window. Make it once for each runner. Throws
+ * `invalid_option`.
  */
 export function contextCompactor(options: AgentsCompactorOptions = {}): AgentsCompactor {
   const { thread } = options;
@@ -74,6 +76,7 @@ export function contextCompactor(options: AgentsCompactorOptions = {}): AgentsCo
   const wrapped = new WeakSet<object>();
   let hasProvider = false;
   let isFilter = false;
+  const told = new Set<string>();
   /** Names of conversations by what their items say, which is all that the runner hands on from a filter to a model. */
   const known = new Map<string, string | undefined>();
   /** Those that arrived, by the items of the request: the runner may send it again. */
@@ -85,15 +88,6 @@ export function contextCompactor(options: AgentsCompactorOptions = {}): AgentsCo
     return session === null ? SHARED : calls.answer(name, input, callId, session);
   }
 
-  const request = (input: Item[], system: string | undefined) => {
-    const first = input.findIndex(({ role }) => role !== "system");
-    const leading = first < 0 ? input : input.slice(0, first);
-    const given = input.slice(leading.length);
-    const texts = [system, ...leading.map(({ content }) => plain(content))];
-    return { leading, given, messages: given.map((item) => twins.read(item)), system: texts.filter(Boolean).join("\n\n") };
-  };
-
-  const told = new Set<string>();
   function once(error: CompactionError, what: string): CompactionError {
     if (!told.has(what)) threads.warn(error, what);
     told.add(what);
@@ -104,24 +98,33 @@ export function contextCompactor(options: AgentsCompactorOptions = {}): AgentsCo
     throw once(new CompactionError("summary_failed", NO_MODEL), "no model writes summaries");
   };
 
+  /** What is read of a request. */
+  function parted(input: Item[], instructions: string | undefined) {
+    const first = input.findIndex(({ role }) => role !== "system");
+    const leading = first < 0 ? input : input.slice(0, first);
+    const given = input.slice(leading.length);
+    const system = [instructions, ...leading.map(({ content }) => plain(content))].filter(Boolean).join("\n\n");
+    return { leading, given, messages: given.map((item) => twins.read(item)), system };
+  }
+
   async function filter(call: any): Promise<any> {
+    isFilter = true;
     const { agent, context, modelData } = call;
     const { input, instructions } = modelData as { input: Item[]; instructions?: string };
-    isFilter = true;
     const said = saidBy(input);
     const run = runOf(call, said);
     const id = (typeof thread === "function" ? thread(call) : thread) ?? (await run?.session.getSessionId());
-    if (agent.model && typeof agent.model === "object" ? wrapped.has(agent.model) : hasProvider) {
+    const model = (agent.model || undefined) as AgentsModel | string | undefined;
+    const isObject = typeof model === "object";
+    if (isObject ? wrapped.has(model) : hasProvider) {
       known.delete(said);
       known.set(said, id);
       if (known.size > MAX_KNOWN) known.delete([...known.keys()][0] as string);
       return modelData;
     }
-    const { leading, given, ...rest } = request(input, instructions);
-    const model = agent.model as AgentsModel | string | undefined;
-    const ask = typeof model === "object" ? asking(model, agent.modelSettings) : noModel;
-    const asked = { ...rest, id, ask, tools: agent.tools?.map(definitionOf), model: typeof model === "string" && model ? model : undefined };
-    return threads.send(asked, async (fitted) => {
+    const { leading, given, ...read } = parted(input, instructions);
+    const by = isObject ? { ask: asking(model, agent.modelSettings) } : { ask: noModel, model };
+    return threads.send({ ...read, ...by, id, tools: agent.tools?.map(definitionOf) }, async (fitted) => {
       if (!fitted) return modelData;
       const { prepared, goal, session } = fitted;
       if (typeof context === "object" && context) places.set(context, [undefined, session].includes(places.get(context) as Session) ? session : null);
@@ -130,31 +133,28 @@ export function contextCompactor(options: AgentsCompactorOptions = {}): AgentsCo
     });
   }
 
-  /** Calls the model with what fits. */
-  async function fit<R>(model: AgentsModel, name: string | undefined, request_: any, call: (request: any, see: (response: any) => void) => Promise<R>): Promise<R> {
+  /** Calls the model with what fits. `learn` is to see the answer. */
+  async function fit<R>(model: AgentsModel, name: string | undefined, request: any, call: (request: any, learn: (response: any) => void) => Promise<R>): Promise<R> {
+    const { systemInstructions, modelSettings, signal, tools, handoffs, previousResponseId, conversationId } = request;
     // The provider has the history.
-    if (request_.previousResponseId || request_.conversationId) return call(request_, () => undefined);
-    const { systemInstructions, modelSettings, signal } = request_;
-    const input: Item[] = typeof request_.input === "string" ? [{ type: "message", role: "user", content: request_.input }] : request_.input;
-    const { leading, given, ...rest } = request(input, systemInstructions);
-    const handoffs = request_.handoffs.map(({ toolName, toolDescription, inputJsonSchema }: any) =>
-      definitionOf({ type: "function", name: toolName, description: toolDescription, parameters: inputJsonSchema }),
-    );
+    if (previousResponseId || conversationId) return call(request, () => undefined);
+    const input: Item[] = typeof request.input === "string" ? [{ type: "message", role: "user", content: request.input }] : request.input;
+    const { leading, given, ...read } = parted(input, systemInstructions);
     const said = saidBy(input);
     if (known.has(said)) arrived.set(input, known.get(said));
     known.delete(said);
     if (thread !== undefined && !isFilter) once(new CompactionError("invalid_option", NO_FILTER), "the conversation has no name");
-    const asked = { ...rest, id: arrived.get(input), tools: [...request_.tools, ...handoffs], model: name, signal, ask: asking(model, modelSettings) };
+    const offered = [...tools, ...handoffs.map(handoffOf)].map(definitionOf);
+    const asked = { ...read, id: arrived.get(input), tools: offered, model: name, signal, ask: asking(model, modelSettings) };
     return threads.send(asked, async (fitted) => {
-      if (!fitted) return call(request_, () => undefined);
+      if (!fitted) return call(request, () => undefined);
       const { prepared, goal } = fitted;
-      const sent = { ...request_, input: [...leading, ...twins.write(prepared.messages, given)], systemInstructions: withGoal(systemInstructions, goal) };
-      return call(sent, (response) => learn(response, fitted, name));
+      const sent = { input: [...leading, ...twins.write(prepared.messages, given)], systemInstructions: withGoal(systemInstructions, goal) };
+      return call({ ...request, ...sent }, (response) => learnFrom(response, fitted, name));
     });
   }
 
-  /** Learns from an answer, which passes as it is. */
-  function learn({ usage, output, providerData }: any, found: Fitted, name: string | undefined): void {
+  function learnFrom({ usage, output, providerData }: any, found: Fitted, name: string | undefined): void {
     const counted = countsOf(usage);
     if (counted) found.report(counted, name ?? providerData?.model);
     for (const { type, name, callId } of output) if (type === "function_call" && tools.some((tool) => tool.name === name)) calls.add(callId, found.session);
@@ -165,20 +165,20 @@ export function contextCompactor(options: AgentsCompactorOptions = {}): AgentsCo
       supportsPromptModelSelection: model.supportsPromptModelSelection,
       ...(model.getRetryAdvice ? { getRetryAdvice: (args: unknown) => model.getRetryAdvice(args) } : {}),
       getResponse: (request: any) =>
-        fit(model, name, request, async (sent, see) => {
+        fit(model, name, request, async (sent, learn) => {
           const response = await model.getResponse(sent);
-          see(response);
+          learn(response);
           return response;
         }),
       async *getStreamedResponse(request: any): AsyncGenerator<any> {
         // A refusal comes in place of the first event.
-        const { events, first, see } = await fit(model, name, request, async (sent, see) => {
+        const { events, first, learn } = await fit(model, name, request, async (sent, learn) => {
           const events: AsyncIterator<any> = model.getStreamedResponse(sent)[Symbol.asyncIterator]();
-          return { events, first: await events.next(), see };
+          return { events, first: await events.next(), learn };
         });
         try {
           for (let next = first; !next.done; next = await events.next()) {
-            if (next.value.type === "response_done") see(next.value.response);
+            if (next.value.type === "response_done") learn(next.value.response);
             yield next.value;
           }
         } finally {
@@ -201,6 +201,8 @@ export function contextCompactor(options: AgentsCompactorOptions = {}): AgentsCo
 const saidBy = (items: readonly Item[]) => items.map((item) => keyOf(item as Message)).join();
 
 const withGoal = (instructions: string | undefined, goal: string) => (goal ? [instructions, goal].filter(Boolean).join("\n\n") : instructions);
+
+const handoffOf = ({ toolName, toolDescription, inputJsonSchema }: any) => ({ type: "function", name: toolName, description: toolDescription, parameters: inputJsonSchema });
 
 const definitionOf = ({ type, name, description, parameters, providerData }: any) => ({ type, name, description, parameters, ...providerData });
 

@@ -288,6 +288,50 @@ test("E14: what the provider itself remembers passes as it is", async (context) 
   assert.equal((await logOf(await compaction.session("one"))).length, 0);
 });
 
+test("E10, E14: items of every kind pass; those that are edited keep their form, and the session has what the app gave", async (context) => {
+  const png = "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
+  const forms = [
+    (text) => text,
+    (text) => ({ type: "text", text }),
+    (text) => [{ type: "input_text", text }, { type: "input_image", image: png }],
+  ];
+  const read = (nth) => [
+    { type: "function_call", callId: `c${nth}`, name: "read_file", arguments: JSON.stringify({ nth }), status: "completed" },
+    { type: "function_call_result", callId: `c${nth}`, name: "read_file", status: "completed", output: forms[nth % 3](fileText(nth)) },
+  ];
+  const others = [
+    { type: "compaction", encrypted_content: "opaque", id: "cmp_1" },
+    { role: "user", content: [{ type: "input_text", text: "Look." }, { type: "input_image", image: png }, { type: "input_file", file: { id: "file_1" } }] },
+    { type: "reasoning", id: "rs_1", content: [{ type: "input_text", text: "I look." }], providerData: { encrypted_content: "opaque" } },
+    { type: "hosted_tool_call", id: "ws_1", name: "web_search_call", status: "completed", providerData: { type: "web_search_call", action: { type: "search", query: "x" } } },
+    { type: "shell_call", callId: "s", status: "completed", action: { commands: ["ls"] } },
+    { type: "shell_call_output", callId: "s", output: [{ stdout: fileText(90), stderr: "", outcome: { type: "exit", exitCode: 0 } }] },
+    { type: "apply_patch_call", callId: "p", status: "completed", operation: { type: "delete_file", path: "a" } },
+    { type: "apply_patch_call_output", callId: "p", status: "completed", output: "done" },
+    { type: "computer_call", callId: "u", id: "cu_1", status: "completed", action: { type: "screenshot" } },
+    { type: "computer_call_result", callId: "u", output: { type: "computer_screenshot", data: png } },
+    { type: "message", role: "assistant", status: "completed", content: [{ type: "output_text", text: "I read." }] },
+  ];
+  const input = [...others, ...Array.from({ length: 30 }, (_, nth) => read(nth)).flat(), { role: "user", content: "And now?" }];
+  for (const [wiring, wire] of Object.entries(WIRINGS)) {
+    const server = await provider(context, { files: 0 });
+    const compaction = compactor(context);
+    const inner = new MemorySession({ sessionId: "one" });
+    assert.equal(await WAYS.run(...(await wire(compaction, providerAt(server))), input, { session: new CompactingSession(inner) }), DONE);
+    assert.deepEqual(server.figures("a").problems, []);
+    const sent = server.requests[0].body.input;
+    const kinds = ["compaction", "reasoning", "web_search_call", "shell_call", "shell_call_output", "apply_patch_call", "apply_patch_call_output", "computer_call", "computer_call_output"];
+    for (const kind of kinds) assert.ok(sent.some(({ type }) => type === kind), `${wiring}: ${kind}`);
+    const outputs = sent.filter(({ type }) => type === "function_call_output").map(({ output }) => output);
+    const stubs = outputs.filter((output) => /off_/.test(JSON.stringify(output)));
+    assert.ok(outputs.length === 30 && stubs.length > 10);
+    for (const stub of stubs) if (Array.isArray(stub)) assert.equal(stub.at(-1).type, stub.length > 1 ? "input_image" : "input_text");
+    assert.ok(stubs.some(Array.isArray) && stubs.some((stub) => typeof stub === "string"));
+    const [, ...kept] = (await inner.getItems()).reverse();
+    assert.deepEqual(kept.reverse(), input, wiring);
+  }
+});
+
 test("E20: an abort of the app's call ends a summary that it waits for, and no commit", async (context) => {
   for (const [way, run] of Object.entries(WAYS)) {
     const server = await provider(context, { summaryMs: 5_000 });

@@ -51,7 +51,7 @@ export async function project(folder, archives, files) {
 /** Puts the SDKs beside the package, by their own names and in the newest major. */
 export async function withSdks(folder) {
   const sdks = { ai: "ai7", "@ai-sdk/openai": "ai7-openai", openai: "openai" };
-  for (const name of ["@anthropic-ai/sdk", "@mastra/core", "langchain", "@langchain/core", "@langchain/langgraph", "@langchain/openai"]) sdks[name] = name;
+  for (const name of ["@anthropic-ai/sdk", "@mastra/core", "langchain", "@langchain/core", "@langchain/langgraph", "@langchain/openai", "@openai/agents"]) sdks[name] = name;
   for (const [name, ours] of Object.entries(sdks)) {
     const place = join(folder, "node_modules", name);
     await mkdir(dirname(place), { recursive: true });

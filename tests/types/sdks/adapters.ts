@@ -2,6 +2,7 @@
 
 import Anthropic from "@anthropic-ai/sdk";
 import { Agent } from "@mastra/core/agent";
+import * as agents from "@openai/agents";
 import * as ai6 from "ai6";
 import * as ai7 from "ai7";
 import { createAgent } from "langchain";
@@ -11,6 +12,7 @@ import { compose, contextCompactor, type CompactionData } from "context-compacto
 import { compactingFetch } from "context-compactor/fetch";
 import { compactionMiddleware } from "context-compactor/langchain";
 import { ContextCompactor } from "context-compactor/mastra";
+import { CompactingSession, contextCompactor as agentsCompactor } from "context-compactor/openai-agents";
 import { aiSdk, anthropic, chrome, openaiCompatible, workersAi } from "context-compactor/summarizers";
 
 declare const model6: ai6.LanguageModel & object;
@@ -40,6 +42,11 @@ export const langchain = createAgent({ model: "openai:gpt-5", middleware: [compa
 
 const processor = new ContextCompactor({ ...options, thread: ({ requestContext }) => requestContext.get("chat") });
 export const mastra = new Agent({ id: "a", name: "a", instructions: "", model: "openai/gpt-5", inputProcessors: [processor], errorProcessors: [processor] });
+
+const ac = agentsCompactor({ ...options, thread: ({ context }) => context.chat });
+export const agent = new agents.Agent({ name: "a", model: ac.model(await new agents.OpenAIProvider().getModel("gpt-5")), tools: ac.tools });
+export const runner = new agents.Runner({ callModelInputFilter: ac, modelProvider: ac.modelProvider(new agents.OpenAIProvider()) });
+export const ran = runner.run(agent, "hi", { session: new CompactingSession(new agents.MemorySession()) });
 
 const fetch = compactingFetch({ thread: (body, headers) => headers.get("x-chat") ?? String(body["user"]) });
 export const openai = new OpenAI({ fetch });
