@@ -26,7 +26,7 @@ export function begin(session: CompactingSession, context: unknown): void {
   else if (known?.session === session) known.last = undefined;
   else if (known) {
     runs.set(context, null);
-    const message = "several sessions had one context object, so their conversations have no name: give each run its own, `context: { ...context }`";
+    const message = "several sessions had one context object, so no conversation has a name: give each run its own, `context: { ...context }`";
     warnOnce({ code: "shared_context", message }, "context-compactor/openai-agents");
   }
 }
@@ -49,4 +49,14 @@ export function runOf({ agent, context }: { agent: object; context: unknown }, s
 /** The item that the app or a tool gave, where another one was sent in its place. */
 export function originalOf(item: Item, context: unknown): Item {
   return runs.get(context as object)?.originals.get(JSON.stringify(item)) ?? item;
+}
+
+/** `own`, and in what it lacks `other`. */
+export function over<T extends object>(own: T, other: object): T {
+  const get = (_: T, name: string) => {
+    const from = (name in own ? own : other) as Record<string, unknown>;
+    const value = from[name];
+    return typeof value === "function" ? value.bind(from) : value;
+  };
+  return new Proxy(own, { get } as ProxyHandler<T>);
 }

@@ -1,6 +1,6 @@
 /** `CompactingSession`: a session of the OpenAI Agents SDK, which names its conversation for the compactor. */
 
-import { begin, originalOf } from "./agent-runs.js";
+import { begin, originalOf, over } from "./agent-runs.js";
 
 /** What `CompactingSession` needs of another session of the SDK. */
 export interface AgentsSession {
@@ -11,16 +11,6 @@ export interface AgentsSession {
   clearSession(): Promise<void>;
 }
 
-/** What else a session may have. Without `runCompaction`, the runner has none replaced by a compaction of the provider. */
-const MORE = [
-  "prepareHistoryItemForModelInput",
-  "prepareHistoryItemsForPersistenceComparison",
-  "preserveReasoningItemIdsForPersistence",
-  "replaceHistoryWithCompaction",
-  "applyHistoryMutations",
-  "applyHistoryTransaction",
-];
-
 /**
  * A session of the SDK around another one: `run(agent, "…", { session: new CompactingSession(new MemorySession()) })` with a
  * runner that has `contextCompactor` as its filter. The conversation is named by `getSessionId()` of the other session, and so
@@ -30,15 +20,14 @@ const MORE = [
 export class CompactingSession {
   /** The runner hands over its context, by which the filter finds the session. */
   readonly acceptsRunContext = true;
+  /** Undefined: the runner has no history of this session replaced by a compaction of the provider. */
+  readonly runCompaction = undefined;
   readonly #inner: AgentsSession;
 
   constructor(inner: AgentsSession) {
     this.#inner = inner;
-    const given = inner as unknown as Record<string, unknown>;
-    for (const name of MORE) {
-      const call = given[name];
-      if (typeof call === "function") Object.assign(this, { [name]: (...args: unknown[]) => call.apply(inner, args) });
-    }
+    // Whatever else the other session can do.
+    return over(this, inner);
   }
 
   getSessionId(): Promise<string> {
@@ -47,26 +36,24 @@ export class CompactingSession {
 
   getItems(limit?: number, runContext?: any): Promise<any[]> {
     begin(this, runContext?.context);
-    return this.#call("getItems", limit === undefined ? [] : [limit], runContext);
+    return this.#inner.getItems(limit, ...this.#known(runContext));
   }
 
   addItems(items: any[], runContext?: any): Promise<void> {
     const whole = items.map((item) => originalOf(item, runContext?.context));
-    return this.#call("addItems", [whole], runContext);
+    return this.#inner.addItems(whole, ...this.#known(runContext));
   }
 
   popItem(runContext?: any): Promise<any> {
-    return this.#call("popItem", [], runContext);
+    return this.#inner.popItem(...this.#known(runContext));
   }
 
   clearSession(runContext?: any): Promise<void> {
-    return this.#call("clearSession", [], runContext);
+    return this.#inner.clearSession(...this.#known(runContext));
   }
 
-  /** A session that does not know the context gets what it always got. */
-  #call(name: keyof AgentsSession, args: unknown[], runContext: unknown): Promise<any> {
-    const inner = this.#inner as AgentsSession & { acceptsRunContext?: boolean };
-    const given = inner.acceptsRunContext ? [...args, ...(name === "getItems" && args.length === 0 ? [undefined] : []), runContext] : args;
-    return (inner[name] as (...args: unknown[]) => Promise<any>)(...given);
+  /** A session that does not know the context is not given it. */
+  #known(runContext: any): [] {
+    return (this.#inner as { acceptsRunContext?: boolean }).acceptsRunContext ? ([runContext] as unknown as []) : [];
   }
 }

@@ -3,7 +3,7 @@
 import { CompactionError } from "../errors.js";
 import type { AdapterOptions, Message, Session, Summarize } from "../types.js";
 import { ITEMS, plain, type Item } from "./agent-items.js";
-import { runOf, type Run } from "./agent-runs.js";
+import { over, runOf, type Run } from "./agent-runs.js";
 import { Calls } from "./calls.js";
 import { recallTools } from "./recall-tools.js";
 import { answer } from "./summarizers.js";
@@ -35,9 +35,9 @@ export interface AgentsCompactor {
   (call: any): Promise<any>;
   /** A provider whose models are compacted, for `modelProvider` of the runner: summaries are then written by the agent's own
    *  model, an abort ends a summary that is under way, and a prompt that is too long for the model is sent once more, with less. */
-  modelProvider(provider: AgentsModelProvider): { getModel(name?: string): Promise<any>; close(): Promise<void> };
+  modelProvider<P extends AgentsModelProvider>(provider: P): P;
   /** The same for a model that an agent has as an object. */
-  model(model: AgentsModel): any;
+  model<M extends AgentsModel>(model: M): M;
   /** The recall tools, for the `tools` of the agent. Empty with `recall: { tools: false }`. */
   tools: any[];
   /** The session of the conversation called `thread`, to read its history, its pins or its goal. */
@@ -82,10 +82,10 @@ export function contextCompactor(options: AgentsCompactorOptions = {}): AgentsCo
   /** Those that arrived, by the items of the request: the runner may send it again. */
   const arrived = new WeakMap<object, string | undefined>();
 
-  async function recall(name: string, input: unknown, callId: string, context: unknown): Promise<string> {
+  async function recall(name: string, input: string, callId: string, context: unknown): Promise<string> {
     const session = places.get(context as object);
     // The history of another user is not to be read.
-    return session === null ? SHARED : calls.answer(name, input, callId, session);
+    return session === null ? SHARED : calls.answer(name, inputOf(input), callId, session);
   }
 
   function once(error: CompactionError, what: string): CompactionError {
@@ -94,76 +94,75 @@ export function contextCompactor(options: AgentsCompactorOptions = {}): AgentsCo
     return error;
   }
 
-  const noModel: Summarize = () => {
-    throw once(new CompactionError("summary_failed", NO_MODEL), "no model writes summaries");
+  const unknownModel = {
+    getResponse: async () => {
+      throw once(new CompactionError("summary_failed", NO_MODEL), "no model writes summaries");
+    },
   };
-
-  /** What is read of a request. */
-  function parted(input: Item[], instructions: string | undefined) {
-    const first = input.findIndex(({ role }) => role !== "system");
-    const leading = first < 0 ? input : input.slice(0, first);
-    const given = input.slice(leading.length);
-    const system = [instructions, ...leading.map(({ content }) => plain(content))].filter(Boolean).join("\n\n");
-    return { leading, given, messages: given.map((item) => twins.read(item)), system };
-  }
 
   async function filter(call: any): Promise<any> {
     isFilter = true;
-    const { agent, context, modelData } = call;
+    const { modelData, agent, context } = call;
     const { input, instructions } = modelData as { input: Item[]; instructions?: string };
     const said = saidBy(input);
     const run = runOf(call, said);
-    const id = (typeof thread === "function" ? thread(call) : thread) ?? (await run?.session.getSessionId());
-    const model = (agent.model || undefined) as AgentsModel | string | undefined;
+    known.delete(said);
+    known.set(said, (typeof thread === "function" ? thread(call) : thread) ?? (await run?.session.getSessionId()));
+    if (known.size > MAX_KNOWN) known.delete([...known.keys()][0] as string);
+    const { model, modelSettings, tools = [] } = agent;
     const isObject = typeof model === "object";
-    if (isObject ? wrapped.has(model) : hasProvider) {
-      known.delete(said);
-      known.set(said, id);
-      if (known.size > MAX_KNOWN) known.delete([...known.keys()][0] as string);
-      return modelData;
-    }
-    const { leading, given, ...read } = parted(input, instructions);
-    const by = isObject ? { ask: asking(model, agent.modelSettings) } : { ask: noModel, model };
-    return threads.send({ ...read, ...by, id, tools: agent.tools?.map(definitionOf) }, async (fitted) => {
-      if (!fitted) return modelData;
-      const { prepared, goal, session } = fitted;
-      if (typeof context === "object" && context) places.set(context, [undefined, session].includes(places.get(context) as Session) ? session : null);
-      const sent = inPlace(twins.write(prepared.messages, given), given, run?.originals);
-      return { input: [...leading, ...sent], instructions: withGoal(instructions, goal) };
+    if (isObject ? wrapped.has(model) : hasProvider) return modelData;
+    const request = { input, systemInstructions: instructions, modelSettings, tools: tools.map(definitionOf), handoffs: [] };
+    const sent = await fit(isObject ? model : unknownModel, isObject ? undefined : model, request, async (sent, _, session) => {
+      if (session && typeof context === "object") places.set(context, (places.get(context) ?? session) === session ? session : null);
+      return sent;
     });
+    return { input: inPlace(sent.input, input, run?.originals), instructions: sent.systemInstructions };
   }
 
   /** Calls the model with what fits. `learn` is to see the answer. */
-  async function fit<R>(model: AgentsModel, name: string | undefined, request: any, call: (request: any, learn: (response: any) => void) => Promise<R>): Promise<R> {
+  async function fit<R>(
+    model: Pick<AgentsModel, "getResponse">,
+    name: string | undefined,
+    request: any,
+    call: (request: any, learn: (response: any) => void, session?: Session) => Promise<R>,
+  ): Promise<R> {
     const { systemInstructions, modelSettings, signal, tools, handoffs, previousResponseId, conversationId } = request;
     // The provider has the history.
     if (previousResponseId || conversationId) return call(request, () => undefined);
-    const input: Item[] = typeof request.input === "string" ? [{ type: "message", role: "user", content: request.input }] : request.input;
-    const { leading, given, ...read } = parted(input, systemInstructions);
+    const input: Item[] = typeof request.input === "string" ? [ITEMS.write({ role: "user", content: request.input }, [])] : request.input;
     const said = saidBy(input);
     if (known.has(said)) arrived.set(input, known.get(said));
     known.delete(said);
     if (thread !== undefined && !isFilter) once(new CompactionError("invalid_option", NO_FILTER), "the conversation has no name");
-    const offered = [...tools, ...handoffs.map(handoffOf)].map(definitionOf);
-    const asked = { ...read, id: arrived.get(input), tools: offered, model: name, signal, ask: asking(model, modelSettings) };
+    const first = input.findIndex(({ role }) => role !== "system");
+    const leading = first < 0 ? input : input.slice(0, first);
+    const given = input.slice(leading.length);
+    const asked = {
+      id: arrived.get(input),
+      messages: given.map((item) => twins.read(item)),
+      system: joined(systemInstructions, ...leading.map(({ content }) => plain(content))),
+      tools: [...tools, ...handoffs],
+      model: name || undefined,
+      signal,
+      ask: asking(model, modelSettings),
+    };
     return threads.send(asked, async (fitted) => {
       if (!fitted) return call(request, () => undefined);
-      const { prepared, goal } = fitted;
-      const sent = { input: [...leading, ...twins.write(prepared.messages, given)], systemInstructions: withGoal(systemInstructions, goal) };
-      return call({ ...request, ...sent }, (response) => learnFrom(response, fitted, name));
+      const { prepared, goal, session } = fitted;
+      const sent = { input: [...leading, ...twins.write(prepared.messages, given)], systemInstructions: joined(systemInstructions, goal) };
+      return call({ ...request, ...sent }, (response) => learnFrom(response, fitted, name), session);
     });
   }
 
   function learnFrom({ usage, output, providerData }: any, found: Fitted, name: string | undefined): void {
     const counted = countsOf(usage);
-    if (counted) found.report(counted, name ?? providerData?.model);
+    if (counted) found.report(counted, name || providerData?.model);
     for (const { type, name, callId } of output) if (type === "function_call" && tools.some((tool) => tool.name === name)) calls.add(callId, found.session);
   }
 
   function wrap(model: any, name?: string): any {
-    const compacted = {
-      supportsPromptModelSelection: model.supportsPromptModelSelection,
-      ...(model.getRetryAdvice ? { getRetryAdvice: (args: unknown) => model.getRetryAdvice(args) } : {}),
+    const own = {
       getResponse: (request: any) =>
         fit(model, name, request, async (sent, learn) => {
           const response = await model.getResponse(sent);
@@ -186,13 +185,14 @@ export function contextCompactor(options: AgentsCompactorOptions = {}): AgentsCo
         }
       },
     };
+    const compacted = over(own, model);
     wrapped.add(compacted);
     return compacted;
   }
 
-  function modelProvider(provider: AgentsModelProvider & { close?(): Promise<void> }) {
+  function modelProvider(provider: AgentsModelProvider): any {
     hasProvider = true;
-    return { getModel: async (name?: string) => wrap(await provider.getModel(name), name || undefined), close: async () => provider.close?.() };
+    return over({ getModel: async (name?: string) => wrap(await provider.getModel(name), name) }, provider);
   }
 
   return Object.assign(filter, { modelProvider, model: (model: any) => wrap(model), tools, session: (id: string) => threads.session(id), close: () => threads.close() });
@@ -200,11 +200,9 @@ export function contextCompactor(options: AgentsCompactorOptions = {}): AgentsCo
 
 const saidBy = (items: readonly Item[]) => items.map((item) => keyOf(item as Message)).join();
 
-const withGoal = (instructions: string | undefined, goal: string) => (goal ? [instructions, goal].filter(Boolean).join("\n\n") : instructions);
+const joined = (...texts: (string | undefined)[]) => texts.filter(Boolean).join("\n\n") || undefined;
 
-const handoffOf = ({ toolName, toolDescription, inputJsonSchema }: any) => ({ type: "function", name: toolName, description: toolDescription, parameters: inputJsonSchema });
-
-const definitionOf = ({ type, name, description, parameters, providerData }: any) => ({ type, name, description, parameters, ...providerData });
+const definitionOf = ({ type, name, description, parameters, providerData }: any) => ({ type, name, description, parameters, providerData });
 
 /**
  * What is sent, in the objects that the runner gave. It keeps what became of each for the session of the app, and takes an
@@ -238,14 +236,13 @@ function inPlace(sent: readonly Item[], given: readonly Item[], originals: Run["
   });
 }
 
-/** The SDK has a list where several requests were counted together. */
+/** The SDK has a list where several requests may have been counted. */
 function countsOf(usage: any): object | undefined {
-  const [details] = [usage?.inputTokensDetails].flat();
-  return usageOf({ ...usage, cachedInputTokens: details?.cached_tokens });
+  return usageOf({ ...usage, cachedInputTokens: [usage?.inputTokensDetails].flat()[0]?.cached_tokens });
 }
 
 /** The recall tools as the runner executes them. */
-function toolsOf(execute: (name: string, input: unknown, toolCallId: string, context: unknown) => Promise<string>): any[] {
+function toolsOf(execute: (name: string, input: string, toolCallId: string, context: unknown) => Promise<string>): any[] {
   return Object.entries(recallTools(async () => "")).map(([name, { description, inputSchema }]) => ({
     type: "function",
     name,
@@ -254,7 +251,7 @@ function toolsOf(execute: (name: string, input: unknown, toolCallId: string, con
     strict: false,
     needsApproval: async () => false,
     isEnabled: async () => true,
-    invoke: (runContext: any, input: string, details: any) => execute(name, inputOf(input), details?.toolCall?.callId, runContext?.context),
+    invoke: (runContext: any, input: string, details: any) => execute(name, input, details?.toolCall?.callId, runContext?.context),
   }));
 }
 
@@ -268,11 +265,12 @@ function inputOf(text: string): unknown {
 }
 
 /** Asks the agent's model for summaries. */
-function asking(model: AgentsModel, { toolChoice: _, parallelToolCalls: _of, contextManagement: _no, text: _form, ...settings }: any = {}): Summarize {
+function asking(model: Pick<AgentsModel, "getResponse">, { toolChoice: _, parallelToolCalls: _of, contextManagement: _no, text: _form, ...settings }: any = {}): Summarize {
   return async ({ system, messages, maxTokens }, { signal }) => {
     const input = messages.map((message) => ITEMS.write(message as Message, []));
-    const modelSettings = { ...settings, maxTokens };
-    const { output, usage, providerData: raw } = await model.getResponse({ ...{ systemInstructions: system, input, modelSettings, signal }, tools: [], handoffs: [], outputType: "text", tracing: false });
+    const alone = { tools: [], handoffs: [], outputType: "text", tracing: false };
+    const request = { systemInstructions: system, input, modelSettings: { ...settings, maxTokens }, signal, ...alone };
+    const { output, usage, providerData: raw } = await model.getResponse(request);
     const parts = output.flatMap(({ type, role, content }: Item) => (type === "message" && role === "assistant" ? content : []));
     const isCut = raw?.incomplete_details?.reason === "max_output_tokens" || raw?.choices?.[0]?.finish_reason === "length";
     return answer(plain(parts), countsOf(usage), isCut, parts.find(({ type }: Item) => type === "refusal")?.refusal);
