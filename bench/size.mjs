@@ -29,6 +29,7 @@ const subpaths = {
   langchain: /^(adapters\/(langchain|twins)|entry\/langchain-\w+)\.js$/,
   mastra: /^(adapters\/mastra|entry\/mastra-\w+)\.js$/,
   "tanstack-ai": /^(adapters\/tanstack-ai|entry\/tanstack-ai-\w+)\.js$/,
+  "openai-agents": /^(adapters\/(openai-agents|agent-\w+)|entry\/openai-agents-\w+)\.js$/,
   fetch: /^(adapters\/fetch|entry\/fetch-\w+)\.js$/,
   summarizers: /^(adapters\/(chrome|summarizers|usage)|entry\/summarizers)\.js$/,
   "adapters, what they share": /^adapters\/(calls|threads|turn)\.js$/,

@@ -14,9 +14,9 @@ export class Calls {
     if (this.#sessions.size > 1_000) this.#sessions.delete([...this.#sessions.keys()][0] as string);
   }
 
-  /** The answer to the call `toolCallId` of the tool `toolName`, as text. */
-  async answer(toolName: string, input: unknown, toolCallId: string): Promise<string> {
-    const session = this.#sessions.get(toolCallId) ?? this.#newest;
+  /** The answer to the call `toolCallId` of the tool `toolName`, as text. `known`: whose call it is, if an adapter knows. */
+  async answer(toolName: string, input: unknown, toolCallId: string, known?: Session): Promise<string> {
+    const session = known ?? this.#sessions.get(toolCallId) ?? this.#newest;
     this.#sessions.delete(toolCallId);
     return recalled(session, toolName, input, toolCallId);
   }

@@ -158,9 +158,9 @@ export class Threads {
     await Promise.allSettled(open.map(async ({ session }) => (await session).close()));
   }
 
-  warn(error: unknown): void {
+  warn(error: unknown, what = "the request was sent as it was given"): void {
     const { code, message } = CompactionError.isInstance(error) ? error : { code: "unknown", message: String(error) };
-    const said = `the request was sent as it was given: ${message}`;
+    const said = `${what}: ${message}`;
     if (this.#options.logger) this.#options.logger("warn", `${this.#by}: ${said}`);
     else warnOnce({ code, message: said }, this.#by);
   }
@@ -291,7 +291,7 @@ function because(error: unknown, cause: unknown): unknown {
 const HINTS = new Set(["cache_control", "cacheControl", "providerOptions"]);
 
 /** A number for what a message says. */
-function keyOf(message: Message): number {
+export function keyOf(message: Message): number {
   const text = JSON.stringify(message, (name, value: unknown) => {
     if (HINTS.has(name)) return undefined;
     return ArrayBuffer.isView(value) ? value.byteLength : value;

@@ -40,6 +40,7 @@ const ENTRIES = {
   "./langchain": ["compactionMiddleware"],
   "./mastra": ["ContextCompactor"],
   "./tanstack-ai": ["contextCompactor"],
+  "./openai-agents": ["CompactingSession", "contextCompactor"],
   "./node": ["fileStore"],
   "./cloudflare": ["durableObjectStore"],
   "./sql": ["d1Driver", "libsqlDriver", "neonDriver", "pgDriver", "postgresDriver", "sqlStore", "sqliteDriver"],

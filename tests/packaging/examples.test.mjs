@@ -92,6 +92,16 @@ test("examples", async (context) => {
     assert.match(stdout, new RegExp(`^${answer}${answer}33 calls, the largest prompt of \\d+ tokens\n65 messages in the log, valid: true\n$`));
   });
 
+  await context.test("E22: openai-agents reads 40 files in a window of 8,000 tokens, in two turns of a session", async () => {
+    const folder = await install("openai-agents");
+    await withSdks(folder);
+    const { stdout, stderr } = await exec(process.execPath, ["agent.mjs"], { cwd: folder });
+    assert.equal(stderr, "");
+    const answer = "The files 9, 18, 27 and 36 mention an error\\.\n";
+    const figures = "42 calls, the largest prompt of [1-7]\\d{3} tokens; the session has 84 items\n83 items in the log, valid: true\n";
+    assert.match(stdout, new RegExp(`^${answer}${answer}${figures}$`));
+  });
+
   await context.test("E22: tanstack-ai reads 40 files in a window of 8,000 tokens, in two runs of a thread", async () => {
     const folder = await install("tanstack-ai");
     await withSdks(folder);

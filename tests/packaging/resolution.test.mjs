@@ -28,12 +28,13 @@ const imports = `import { compact } from "context-compactor";
   import { compactionMiddleware } from "context-compactor/langchain";
   import { ContextCompactor as MastraCompactor } from "context-compactor/mastra";
   import { contextCompactor as tanStackCompactor } from "context-compactor/tanstack-ai";
+  import { CompactingSession } from "context-compactor/openai-agents";
   import { chrome } from "context-compactor/summarizers";
   export type Types = [AiSdkCompactor, RedisStoreOptions, SqlDriver, Split, DocumentedSession, ReactStats, TokenEstimate];
   export const tokens: number = estimateTokens("x");
   export const result: Promise<{ success: boolean }> = compact([]);
   export const started: Promise<void> = initialize(new Uint8Array(8));
-  export const others: unknown[] = [fileStore, durableObjectStore, redisStore, sqliteDriver, sqlStore, recall, chatCommand, detectFormat, optionsFromEnv, stats, storeConformance, contextCompactor, compactingFetch, compactionMiddleware, MastraCompactor, tanStackCompactor, chrome];`;
+  export const others: unknown[] = [fileStore, durableObjectStore, redisStore, sqliteDriver, sqlStore, recall, chatCommand, detectFormat, optionsFromEnv, stats, storeConformance, contextCompactor, compactingFetch, compactionMiddleware, MastraCompactor, tanStackCompactor, CompactingSession, chrome];`;
 
 test("F35", async (context) => {
   const temporary = await temporaryFolder(context);
@@ -100,7 +101,7 @@ test("F35", async (context) => {
     };
     assert.equal(await sized(""), false);
     assert.equal(await sized('export * from "context-compactor/history"; export * from "context-compactor/presets";'), false);
-    assert.equal(await sized('export * from "context-compactor/ai-sdk"; export * from "context-compactor/fetch"; export * from "context-compactor/langchain"; export { ContextCompactor } from "context-compactor/mastra"; export { contextCompactor as tanStackCompactor } from "context-compactor/tanstack-ai";'), false);
+    assert.equal(await sized('export * from "context-compactor/ai-sdk"; export * from "context-compactor/fetch"; export * from "context-compactor/langchain"; export { ContextCompactor } from "context-compactor/mastra"; export { contextCompactor as tanStackCompactor } from "context-compactor/tanstack-ai"; export { CompactingSession } from "context-compactor/openai-agents";'), false);
     assert.equal(await sized('export { loadTokenizer, ready } from "context-compactor/tokens";'), false);
     assert.equal(await sized('export { estimateTokens } from "context-compactor/tokens";'), true);
   });

@@ -4,6 +4,7 @@ import Anthropic from "@anthropic-ai/sdk";
 import { Agent } from "@mastra/core/agent";
 import { chat } from "@tanstack/ai";
 import { openaiText } from "@tanstack/ai-openai";
+import * as agents from "@openai/agents";
 import * as ai6 from "ai6";
 import * as ai7 from "ai7";
 import { createAgent } from "langchain";
@@ -14,6 +15,7 @@ import { compactingFetch } from "context-compactor/fetch";
 import { compactionMiddleware } from "context-compactor/langchain";
 import { ContextCompactor } from "context-compactor/mastra";
 import { contextCompactor as tanStackCompactor } from "context-compactor/tanstack-ai";
+import { CompactingSession, contextCompactor as agentsCompactor } from "context-compactor/openai-agents";
 import { aiSdk, anthropic, chrome, openaiCompatible, workersAi } from "context-compactor/summarizers";
 
 declare const model6: ai6.LanguageModel & object;
@@ -48,6 +50,11 @@ const compactor = tanStackCompactor({ ...options, thread: ({ context }) => conte
 const asked = { messages: [{ role: "user" as const, content: "hi" }], stream: false as const };
 export const tanStack: Promise<string> = chat({ ...compactor.with(openaiText("gpt-5")), ...asked });
 export const alone: Promise<string> = chat({ adapter: openaiText("gpt-5"), middleware: [{ name: "theirs" }, compactor], ...asked });
+
+const ac = agentsCompactor({ ...options, thread: ({ context }) => context.chat });
+export const agent = new agents.Agent({ name: "a", model: ac.model(await new agents.OpenAIProvider().getModel("gpt-5")), tools: ac.tools });
+export const runner = new agents.Runner({ callModelInputFilter: ac, modelProvider: ac.modelProvider(new agents.OpenAIProvider()) });
+export const ran = runner.run(agent, "hi", { session: new CompactingSession(new agents.MemorySession()) });
 
 const fetch = compactingFetch({ thread: (body, headers) => headers.get("x-chat") ?? String(body["user"]) });
 export const openai = new OpenAI({ fetch });
