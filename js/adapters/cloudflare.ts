@@ -65,7 +65,9 @@ export function withCompaction<A extends AgentClass>(
         // Who clears the chat wants it gone, from the log, too.
         if (type !== "clear" || sessionId !== "") return;
         const session = await compactor.session(CHAT).catch(() => undefined);
-        await (session ? session.close({ delete: true }) : deleteSession(CHAT, { store }));
+        await session?.close({ delete: true });
+        // One that is damaged, or that the app closed.
+        await deleteSession(CHAT, { store });
       });
     }
   };

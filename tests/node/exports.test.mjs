@@ -40,7 +40,7 @@ const ENTRIES = {
   "./langchain": ["compactionMiddleware"],
   "./mastra": ["ContextCompactor"],
   "./node": ["fileStore"],
-  "./cloudflare": ["durableObjectStore"],
+  "./cloudflare": ["durableObjectStore", "toSessionsCompaction", "withCompaction"],
   "./sql": ["d1Driver", "libsqlDriver", "neonDriver", "pgDriver", "postgresDriver", "sqlStore", "sqliteDriver"],
   "./redis": ["redisStore"],
 };

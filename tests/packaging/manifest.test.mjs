@@ -167,6 +167,7 @@ const ADAPTERS = {
   summarizers: ["entry/summarizers", "adapters/summarizers", "adapters/usage", "adapters/chrome"],
   langchain: ["entry/langchain-inline", "adapters/langchain", "adapters/twins"],
   mastra: ["entry/mastra-inline", "adapters/mastra"],
+  cloudflare: ["entry/cloudflare-inline", "adapters/cloudflare"],
   shared: ["adapters/threads", "adapters/calls"],
 };
 
@@ -182,7 +183,7 @@ test("E23: no script names an SDK, and an app with any version of one installs: 
   assert.equal(both[0][1].peerDependencies, undefined);
   const dist = new URL("pkg/dist/", root);
   for (const file of readdirSync(dist, { recursive: true }).filter((file) => /\.(js|d\.ts)$/.test(file))) {
-    assert.doesNotMatch(read(`pkg/dist/${file}`), /(?:from|import\() ?"(?:ai|openai|langchain|@anthropic-ai\/sdk|@(?:ai-sdk|langchain|mastra)\/[\w-]+)"/, file);
+    assert.doesNotMatch(read(`pkg/dist/${file}`), /(?:from|import\() ?"(?:agents|ai|openai|langchain|@cloudflare\/ai-chat|@anthropic-ai\/sdk|@(?:ai-sdk|langchain|mastra)\/[\w-]+|agents\/[\w-]+)"/, file);
   }
 });
 

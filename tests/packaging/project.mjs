@@ -51,7 +51,7 @@ export async function project(folder, archives, files) {
 /** Puts the SDKs beside the package, by their own names and in the newest major. */
 export async function withSdks(folder) {
   const sdks = { ai: "ai7", "@ai-sdk/openai": "ai7-openai", openai: "openai" };
-  for (const name of ["@anthropic-ai/sdk", "@mastra/core", "langchain", "@langchain/core", "@langchain/langgraph", "@langchain/openai"]) sdks[name] = name;
+  for (const name of ["@anthropic-ai/sdk", "@cloudflare/ai-chat", "@cloudflare/workers-types", "@mastra/core", "agents", "langchain", "@langchain/core", "@langchain/langgraph", "@langchain/openai"]) sdks[name] = name;
   for (const [name, ours] of Object.entries(sdks)) {
     const place = join(folder, "node_modules", name);
     await mkdir(dirname(place), { recursive: true });
@@ -61,7 +61,8 @@ export async function withSdks(folder) {
 
 /** The folder of a package that the tests have. */
 function rootOf(name) {
-  const path = fileURLToPath(import.meta.resolve(name));
+  // What has types alone cannot be imported.
+  const path = fileURLToPath(import.meta.resolve(name.endsWith("-types") ? `${name}/package.json` : name));
   const end = path.lastIndexOf(`node_modules/${name}/`);
   return path.slice(0, end) + `node_modules/${name}`;
 }

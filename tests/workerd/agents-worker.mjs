@@ -1,50 +1,60 @@
-/** Agents of Cloudflare, with compaction and without. `/ROOM/METHOD` calls a method of the agent in that room. */
+/** Agents of Cloudflare, with compaction and without. `/KIND/ROOM/METHOD` calls a method of the agent in that room. */
 
 import { AIChatAgent } from "@cloudflare/ai-chat";
 import { Agent, getAgentByName, routeAgentRequest } from "agents";
-import { createCompactFunction, Sessions } from "agents/sessions";
+import { Sessions } from "agents/sessions";
 import { convertToModelMessages, isStepCount, jsonSchema, streamText, tool } from "ai";
 import { createOpenAI } from "ai7-openai";
 import { toSessionsCompaction, withCompaction } from "context-compactor/cloudflare";
 import { fileText, logOf, OPTIONS, SUMMARIES } from "../support/agents.mjs";
 
 const inputSchema = jsonSchema({ type: "object", properties: { nth: { type: "integer" } }, required: ["nth"] });
-const tools = { read_file: tool({ description: "Reads a file", inputSchema, execute: async ({ nth }) => fileText(nth) }) };
+const readFile = tool({ description: "Reads a file", inputSchema, execute: async ({ nth }) => fileText(nth) });
 
-/** The name of a room is the key of its agent, as the provider knows it. */
-const modelOf = ({ name, env }) => createOpenAI({ apiKey: name, baseURL: `${env.PROVIDER}/v1` }).chat("small");
-
-const answer = async (agent, abortSignal, compaction = {}) => {
-  const messages = await convertToModelMessages(agent.messages);
-  const common = { model: modelOf(agent), instructions: "You read files.", messages, maxRetries: 0, stopWhen: isStepCount(100), abortSignal };
-  return streamText({ ...common, tools, onError: () => {}, ...compaction }).toUIMessageStreamResponse({ onError: String });
-};
+/** The room is the key by which the provider at `body.url` knows the agent. */
+async function answer(agent, { abortSignal, body }, compactor) {
+  const result = streamText({
+    model: createOpenAI({ apiKey: agent.name, baseURL: `${body.url}/v1` }).chat("small"),
+    instructions: "You read files.",
+    messages: await convertToModelMessages(agent.messages),
+    tools: { read_file: readFile, ...compactor?.tools },
+    prepareStep: compactor?.prepareStep,
+    stopWhen: isStepCount(100),
+    maxRetries: 0,
+    onError: () => {},
+    abortSignal,
+  });
+  return result.toUIMessageStreamResponse({ onError: (error) => `${error}, for ${error.cause}` });
+}
 
 export class Plain extends AIChatAgent {
-  onChatMessage(_, { abortSignal }) {
-    return answer(this, abortSignal);
+  onChatMessage(_, options) {
+    return answer(this, options);
   }
 }
 
-/** Warnings of the room's name. */
-const warnings = {};
+/** What each room was warned of; the logger is that of the class. */
+const warnings = [];
+const logger = (level, message) => void (level === "warn" && warnings.push(message));
 
 function chat(options) {
-  return class extends withCompaction(AIChatAgent, { ...OPTIONS, ...options }) {
-    #branches = 0;
+  return class extends withCompaction(AIChatAgent, { ...OPTIONS, logger, ...options }) {
+    branches = 0;
 
-    async onChatMessage(_, { abortSignal }) {
-      this.watching ??= (await this.compactor.session()).on("branch", () => this.#branches++);
-      const { prepareStep, tools: recall } = this.compactor;
-      return answer(this, abortSignal, { prepareStep, tools: { ...tools, ...recall } });
+    async onChatMessage(_, options) {
+      if (!options.body.broken) this.watching ??= (await this.compactor.session()).on("branch", () => this.branches++);
+      return answer(this, options, this.compactor);
     }
 
     async look() {
       const session = await this.compactor.session();
       const log = await logOf(session);
       const { ok } = await session.archive.verify();
-      const { edits } = session.context.usage();
-      return { roles: log.map(({ role }) => role).join(" "), ok, branches: this.#branches, edits, text: JSON.stringify(log) };
+      return { ok, branches: this.branches, roles: log.map(({ role }) => role), text: JSON.stringify(log), usage: session.context.usage() };
+    }
+
+    warnings() {
+      return warnings.splice(0);
     }
 
     tables() {
@@ -55,6 +65,12 @@ function chat(options) {
       return this.sql`SELECT count(*) AS rows FROM context_compactor_rows`[0].rows;
     }
 
+    /** Damages all that is stored but the session's name: it cannot be opened again. */
+    async damage() {
+      await (await this.compactor.session()).close();
+      this.sql`UPDATE context_compactor_rows SET bytes = ${new Uint8Array(8)} WHERE instr(key, ${new TextEncoder().encode("meta")}) = 0`;
+    }
+
     restart() {
       this.ctx.abort("restarted by the test");
     }
@@ -63,6 +79,50 @@ function chat(options) {
 
 export class Chat extends chat({}) {}
 export class Summarizing extends chat(SUMMARIES) {}
+export class Strict extends chat({ strict: true }) {}
+export class Short extends chat({}) {
+  maxPersistedMessages = 4;
+}
+
+/** A plain agent with a session of its own, whose compactions are ours. */
+export class Noting extends Agent {
+  sessions = new Sessions();
+  asked = [];
+
+  constructor(ctx, env) {
+    super(ctx, env);
+    this.lifecycle.use(this.sessions);
+    const summarize = async ({ system, messages }) => {
+      this.asked.push(system + messages.at(-1).content);
+      if (this.isFailing) throw new Error("the model is away");
+      return this.summary;
+    };
+    const compaction = toSessionsCompaction({ ...OPTIONS, summarize });
+    this.session = this.sessions.session().onCompaction(async (messages) => {
+      // The session keeps to itself what is thrown.
+      this.error = undefined;
+      return compaction(messages).catch((error) => {
+        this.error = error;
+        throw error;
+      });
+    });
+  }
+
+  async add(messages, compactAfter) {
+    if (compactAfter) this.session.compactAfter(compactAfter);
+    for (const message of messages) await this.session.appendMessage(message);
+  }
+
+  async compact(summary) {
+    Object.assign(this, { summary, isFailing: summary === null, asked: [] });
+    const result = await this.session.compact();
+    return { result, asked: this.asked, error: this.error && `${this.error.code}: ${this.error.message}, for ${this.error.cause}` };
+  }
+
+  async read() {
+    return { history: await this.session.getHistory(), rows: (await this.session.getHistoryRowStats()).length, compactions: await this.session.getCompactions() };
+  }
+}
 
 export default {
   async fetch(request, env) {
