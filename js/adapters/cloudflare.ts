@@ -92,9 +92,6 @@ const OPTIONS = ["contextWindow", "keep", "logger", "maxOutputTokens", "model", 
 /** Options of `toSessionsCompaction`: those of `compact` that decide what is summarized, and how. */
 export type SessionsCompactionOptions = Pick<CompactOptions, (typeof OPTIONS)[number]>;
 
-/** An overlay can say nothing else than a summary. */
-const SUMMARY_ALONE = { offload: false, clear: false, admit: false, digest: false } as const;
-
 /** The ids that `agents/sessions` gives to the overlays of before. */
 const OVERLAY = /^compaction_/;
 
@@ -105,7 +102,7 @@ export function toSessionsCompaction(
   checkOptions(options, OPTIONS);
   return async (given) => {
     await started();
-    const { messages, ledger, error } = await compact<object>(given, { ...options, ...SUMMARY_ALONE });
+    const { messages, ledger, error } = await compact<object>(given, options);
     const covered = ledger.flatMap(({ checkpoint, index }) => (checkpoint === undefined ? [] : (given[index] as SessionsMessage)));
     const first = covered.find(({ id }) => !OVERLAY.test(id));
     const last = covered.at(-1);

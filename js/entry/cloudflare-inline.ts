@@ -35,11 +35,11 @@ export function withCompaction<A extends AgentClass>(
 }
 
 /**
- * Writes the compactions of a session of `agents/sessions`: `session.onCompaction(toSessionsCompaction({ summarize
- * })).compactAfter(80_000)`. Resolves to one overlay, whose summary stands in place of the messages before the newest, or to
- * null when there is nothing to summarize. The messages stay in the session. Default summaries are made without a model.
- * Throws `invalid_option`; what it resolves with rejects with `summary_failed` and with the errors of `compact`, which the
- * session tells as its event `session:error`.
+ * Makes the compactions of a session of `agents/sessions`: `session.onCompaction(toSessionsCompaction({ summarize
+ * })).compactAfter(80_000)`. The function that it returns resolves to one overlay, whose summary replaces all messages but the
+ * newest, or to null when there is nothing to summarize. The session keeps the messages. Without `summarize`, summaries are
+ * made without a model. Throws `invalid_option`. When a summary fails, the function rejects with the errors of `compact`: the
+ * session then emits `session:error` and keeps what it has.
  */
 export function toSessionsCompaction(
   options?: SessionsCompactionOptions,

@@ -321,9 +321,20 @@ describe("toSessionsCompaction", () => {
     await call("Noting", "none", "add", [user("Hello.")]);
     assert.equal((await call("Noting", "none", "compact", summaryOf("Nothing"))).result, null);
     await call("Noting", "none", "add", rounds(0, 30));
-    const { result, asked } = await call("Noting", "none", "compact", null);
-    assert.deepEqual([result, asked.length > 0], [null, true]);
+    const { result, error } = await call("Noting", "none", "compact", null);
+    assert.equal(result, null);
+    assert.match(error, /the summary failed \(the model is away\)/);
     assert.deepEqual((await call("Noting", "none", "read")).compactions, []);
+  });
+
+  test("E16: an overlay names messages of the session alone, never an overlay of before", async () => {
+    const overlay = { id: "compaction_1", role: "assistant", parts: [{ type: "text", text: "What was said before. ".repeat(400) }] };
+    const shorten = (messages) => toSessionsCompaction({ contextWindow: WINDOW, keep: { messages: 1 }, summarize: async () => summaryOf("Short") })(messages);
+    const all = [overlay, ...rounds(0, 6)];
+    const { fromMessageId, toMessageId } = await shorten(all);
+    assert.deepEqual([fromMessageId, toMessageId], [all[1].id, all.at(-2).id]);
+    assert.equal(await shorten([overlay, user("Hello.")]), null);
+    assert.equal(await shorten([...rounds(0, 6), overlay, user("Hello.")]), null);
   });
 });
 
