@@ -34,7 +34,7 @@ const subpaths = {
   summarizers: /^(adapters\/(chrome|summarizers|usage)|entry\/summarizers)\.js$/,
   "adapters, what they share": /^adapters\/(calls|threads|turn)\.js$/,
   testing: /^(store\/(conformance|damage|probe)|entry\/testing)\.js$/,
-  cloudflare: /^(store\/durable\/|entry\/cloudflare\.js$)/,
+  cloudflare: /^(store\/durable\/|(adapters\/cloudflare|entry\/(agents|cloudflare)-\w+)\.js$)/,
   // These two share turns, and the keys of the one before.
   sql: /^(store\/(sql\/|turns\.)|entry\/sql\.js$)/,
   redis: /^(store\/(redis\/|turns\.)|entry\/redis\.js$)/,

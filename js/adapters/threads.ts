@@ -125,12 +125,21 @@ export class Threads {
     // A system prompt alone.
     if (request.messages.length === 0) return send(undefined);
     let thread: OpenThread | undefined;
-    const fit = async (force: boolean): Promise<Fitted> => {
+    const fit = async (force: boolean, isAgain = false): Promise<Fitted> => {
       if (!thread) {
         thread = this.#of(id, request, format ?? this.#format, ask !== undefined);
         thread.users++;
       }
-      return thread.fit(request, ask, force);
+      const used = thread;
+      return used.fit(request, ask, force).catch(async (error: unknown) => {
+        if (isAgain || !CompactionError.isInstance(error) || error.code !== "closed") throw error;
+        // The app closed or deleted the session: once that is done, the conversation has a new one.
+        await (await used.session).close();
+        used.users--;
+        this.#forget(used);
+        thread = undefined;
+        return fit(force, true);
+      });
     };
     try {
       const fitted = await fit(false).catch((error: unknown) => this.#failed(error, request.signal));

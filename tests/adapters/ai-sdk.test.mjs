@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { setTimeout as sleep } from "node:timers/promises";
 import { describe, test } from "node:test";
-import { memoryStore, openSession } from "context-compactor";
+import { deleteSession, memoryStore, openSession } from "context-compactor";
 import { compose, contextCompactor } from "context-compactor/ai-sdk";
 import { AI_SDKS } from "../support/ai-sdks.mjs";
 import { DONE, fileText, holds, logOf, OPTIONS, provider, SUMMARIES, TASK, WINDOW } from "../support/agents.mjs";
@@ -186,6 +186,25 @@ for (const [major, { sdk, createOpenAI, createAnthropic, system, context: contex
       assert.equal((await run(plain(whole.slice(0, -1)))).text, DONE);
       await run([{ role: "user", content: "Read no file." }]);
       assert.deepEqual(server.requests.at(-1).body.messages.map(({ content }) => content), ["You read files.", "Read no file."]);
+    });
+
+    test("E12: a session that the app closed or deleted is opened again, also by two calls at once", async (context) => {
+      const server = await provider(context, { files: 0 });
+      const store = memoryStore();
+      const warnings = [];
+      const cc = compactor(context, { store, thread: "one" }, warnings);
+      const ask = (content) => generateText({ ...common, model: modelAt(server), prompt: content, prepareStep: cc.prepareStep });
+      await ask("The password is swordfish.");
+      await (await cc.session("one")).close();
+      await ask("The password is swordfish.");
+      assert.equal((await logOf(await cc.session("one"))).length, 1);
+      const gone = (await cc.session("one")).close({ delete: true });
+      await Promise.all([gone, ask("Hello."), ask("Hello.")]);
+      assert.deepEqual((await logOf(await cc.session("one"))).map(({ content }) => content[0].text), ["Hello."]);
+      await deleteSession("one", { store });
+      await ask("Good morning.");
+      assert.deepEqual((await logOf(await cc.session("one"))).map(({ content }) => content[0].text), ["Good morning."]);
+      assert.match(warnings.splice(0).join(), /^what was learned from reported usage is not stored: the session was deleted elsewhere$/);
     });
 
     test("E12: the recall tools read what left the context, in the conversation that calls them", async (context) => {

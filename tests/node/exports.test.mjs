@@ -42,7 +42,7 @@ const ENTRIES = {
   "./tanstack-ai": ["contextCompactor"],
   "./openai-agents": ["CompactingSession", "contextCompactor"],
   "./node": ["fileStore"],
-  "./cloudflare": ["durableObjectStore"],
+  "./cloudflare": ["durableObjectStore", "toSessionsCompaction", "withCompaction"],
   "./sql": ["d1Driver", "libsqlDriver", "neonDriver", "pgDriver", "postgresDriver", "sqlStore", "sqliteDriver"],
   "./redis": ["redisStore"],
 };

@@ -25,12 +25,13 @@ test("examples", async (context) => {
   const model = await serveModel(({ system, messages }) => (system ? summary : `You said: ${messages.at(-1).content}`));
   context.after(() => model.close());
 
-  /** A copy of an example with the archive installed. Its TypeScript has no errors. */
-  async function install(name) {
+  /** A copy of an example with the archive installed, and the SDKs where it says so. Its TypeScript has no errors. */
+  async function install(name, { sdks = false } = {}) {
     const names = await readdir(join(examples, name));
     const sources = names.filter((file) => file !== "package.json" && file !== "node_modules" && file !== "dist");
     const texts = sources.map(async (file) => [file, await readFile(join(examples, name, file), "utf8")]);
     const folder = await project(join(temporary, name), archive, Object.fromEntries(await Promise.all(texts)));
+    if (sdks) await withSdks(folder);
     if (sources.includes("tsconfig.json")) {
       await exec(process.execPath, [typescript, "-p", folder]).catch(({ stdout }) => assert.fail(stdout));
     }
@@ -56,8 +57,7 @@ test("examples", async (context) => {
   });
 
   await context.test("E22: ai-sdk reads a month of logs in a window of 8,000 tokens, in two turns with a divider for each compaction", async () => {
-    const folder = await install("ai-sdk");
-    await withSdks(folder);
+    const folder = await install("ai-sdk", { sdks: true });
     const { stdout, stderr } = await exec(process.execPath, ["agent.mjs"], { cwd: folder });
     assert.equal(stderr, "");
     assert.match(stdout, /^user: On which days .*\n(--- [\w, ]+: \d+ of 8000 tokens are used now ---\n)+assistant: A job failed on the days 9, 18 and 27\.\n/);
@@ -66,8 +66,7 @@ test("examples", async (context) => {
   });
 
   await context.test("E22: openai reads 40 files in a window of 8,000 tokens, of which the provider takes no more", async () => {
-    const folder = await install("openai");
-    await withSdks(folder);
+    const folder = await install("openai", { sdks: true });
     const { stdout, stderr } = await exec(process.execPath, ["agent.mjs"], { cwd: folder });
     assert.equal(stderr, "");
     assert.match(stdout, /^The files 9, 18, 27 and 36 mention an error\.\n41 calls, the largest prompt of \d+ tokens; the app has 83 messages\n/);
@@ -75,8 +74,7 @@ test("examples", async (context) => {
   });
 
   await context.test("E22: langchain reads 40 files in a window of 8,000 tokens, in two turns of a thread", async () => {
-    const folder = await install("langchain");
-    await withSdks(folder);
+    const folder = await install("langchain", { sdks: true });
     const { stdout, stderr } = await exec(process.execPath, ["agent.mjs"], { cwd: folder });
     assert.equal(stderr, "");
     const answer = "The files 9, 18, 27 and 36 mention an error\\.\n";
@@ -84,8 +82,7 @@ test("examples", async (context) => {
   });
 
   await context.test("E22: mastra reads a month of logs in a window of 8,000 tokens, in two turns of a thread", async () => {
-    const folder = await install("mastra");
-    await withSdks(folder);
+    const folder = await install("mastra", { sdks: true });
     const { stdout, stderr } = await exec(process.execPath, ["agent.mjs"], { cwd: folder });
     assert.equal(stderr, "");
     const answer = "A job failed on the days 9, 18 and 27\\.\n";
@@ -170,6 +167,25 @@ test("examples", async (context) => {
       assert.equal((await fetch(`${url}/api/chat`, { method: "POST", body: JSON.stringify(body) })).status, 400);
     }
     assert.deepEqual(errors, []);
+  });
+
+  await context.test("E22: cloudflare-agent reads a month of logs in a window of 8,000 tokens, for each room", async () => {
+    const folder = await install("cloudflare-agent", { sdks: true });
+    const worker = await startWorker(await bundleWorker(folder, "./worker.ts", { node: true }), {
+      compatibilityFlags: ["nodejs_compat"],
+      durableObjects: { Reader: { className: "Reader", useSQLite: true } },
+    });
+    try {
+      const ask = async (room, text) => (await worker.dispatchFetch(`http://localhost/${room}?text=${text}`)).json();
+      const { said, messages, prompts, log, valid } = await ask("ada", "On which days did a job fail?");
+      assert.deepEqual([said, messages, prompts.length, log, valid], ["A job failed on the days 9, 18 and 27.", 2, 32, 63, true]);
+      assert.ok(Math.max(...prompts) < 8_000, prompts.join(" "));
+      const again = await ask("ada", "Are you sure?");
+      assert.deepEqual([again.messages, again.prompts.length, again.log], [4, 33, 65]);
+      assert.equal((await ask("bo", "On which days did a job fail?")).messages, 2);
+    } finally {
+      await worker.dispose();
+    }
   });
 
   await context.test("worker answers each user, keeps every message, and knows /compact", async () => {

@@ -61,7 +61,8 @@ export async function withSdks(folder) {
 
 /** The folder of a package that the tests have. */
 function rootOf(name) {
-  const path = fileURLToPath(import.meta.resolve(name));
+  // What has types alone cannot be imported.
+  const path = fileURLToPath(import.meta.resolve(name.endsWith("-types") ? `${name}/package.json` : name));
   const end = path.lastIndexOf(`node_modules/${name}/`);
   return path.slice(0, end) + `node_modules/${name}`;
 }

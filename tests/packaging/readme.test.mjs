@@ -17,7 +17,7 @@ const read = (path) => readFileSync(new URL(`../../${path}`, import.meta.url), "
 const page = '<!doctype html><link rel="icon" href="data:,"><body></body><script type="module" src="/main.js"></script>\n';
 const answer = "The answer of the model.";
 
-const runs = { node: runInNode, sdk: runWithSdk, browser: runInBrowser, worker: runInWorker, "durable-object": runInDurableObject };
+const runs = { node: runInNode, sdk: runWithSdk, browser: runInBrowser, worker: runInWorker, "durable-object": runInDurableObject, agent: runInAgent };
 
 let temporary, archives, model;
 
@@ -135,5 +135,33 @@ async function runInDurableObject(name, code) {
     assert.deepEqual(await post({ message: said[2] }), said);
   } finally {
     await worker.dispose();
+  }
+}
+
+/** What asks the agent of the program. */
+const client = `
+  Chat.prototype.ask = async function (text) {
+    await this.saveMessages([...this.messages, { id: crypto.randomUUID(), role: "user", parts: [{ type: "text", text }] }]);
+    return this.messages.at(-1).parts.length;
+  };
+  export default { fetch: async (_, env) => Response.json(await env.Chat.get(env.Chat.idFromName("a")).ask("Read the files 0 to 59.")) };`;
+
+/** It makes all calls of its task, each in the window. */
+async function runInAgent(name, code) {
+  const folder = await install(name, `${code}\n${client}`);
+  await withSdks(folder);
+  const agent = await serveAgent();
+  const worker = await startWorker(await bundleWorker(folder, "./main.js", { node: true }), {
+    compatibilityFlags: ["nodejs_compat"],
+    bindings: { OPENAI_API_KEY: "key", OPENAI_BASE_URL: `${agent.url}/v1` },
+    durableObjects: { Chat: { className: "Chat", useSQLite: true } },
+  });
+  try {
+    assert.ok((await (await worker.dispatchFetch("http://localhost/")).json()) > 120);
+    const { calls, refused, problems } = agent.figures("key");
+    assert.deepEqual([calls, refused, problems], [61, 0, []]);
+  } finally {
+    await worker.dispose();
+    await agent.close();
   }
 }

@@ -13,7 +13,7 @@ const tsc = createRequire(import.meta.url).resolve("typescript/bin/tsc");
 const imports = `import { compact } from "context-compactor";
   import { initialize } from "context-compactor/slim";
   import { fileStore } from "context-compactor/node";
-  import { durableObjectStore } from "context-compactor/cloudflare";
+  import { durableObjectStore, withCompaction } from "context-compactor/cloudflare";
   import { redisStore, type RedisStoreOptions } from "context-compactor/redis";
   import { sqliteDriver, sqlStore, type SqlDriver } from "context-compactor/sql";
   import { recall } from "context-compactor-evaluator";
@@ -34,7 +34,7 @@ const imports = `import { compact } from "context-compactor";
   export const tokens: number = estimateTokens("x");
   export const result: Promise<{ success: boolean }> = compact([]);
   export const started: Promise<void> = initialize(new Uint8Array(8));
-  export const others: unknown[] = [fileStore, durableObjectStore, redisStore, sqliteDriver, sqlStore, recall, chatCommand, detectFormat, optionsFromEnv, stats, storeConformance, contextCompactor, compactingFetch, compactionMiddleware, MastraCompactor, tanStackCompactor, CompactingSession, chrome];`;
+  export const others: unknown[] = [fileStore, durableObjectStore, redisStore, sqliteDriver, sqlStore, recall, chatCommand, detectFormat, optionsFromEnv, stats, storeConformance, contextCompactor, compactingFetch, compactionMiddleware, MastraCompactor, tanStackCompactor, CompactingSession, withCompaction, chrome];`;
 
 test("F35", async (context) => {
   const temporary = await temporaryFolder(context);
@@ -101,7 +101,7 @@ test("F35", async (context) => {
     };
     assert.equal(await sized(""), false);
     assert.equal(await sized('export * from "context-compactor/history"; export * from "context-compactor/presets";'), false);
-    assert.equal(await sized('export * from "context-compactor/ai-sdk"; export * from "context-compactor/fetch"; export * from "context-compactor/langchain"; export { ContextCompactor } from "context-compactor/mastra"; export { contextCompactor as tanStackCompactor } from "context-compactor/tanstack-ai"; export { CompactingSession } from "context-compactor/openai-agents";'), false);
+    assert.equal(await sized('export * from "context-compactor/ai-sdk"; export * from "context-compactor/fetch"; export * from "context-compactor/langchain"; export { ContextCompactor } from "context-compactor/mastra"; export { contextCompactor as tanStackCompactor } from "context-compactor/tanstack-ai"; export { CompactingSession } from "context-compactor/openai-agents"; export * from "context-compactor/cloudflare";'), false);
     assert.equal(await sized('export { loadTokenizer, ready } from "context-compactor/tokens";'), false);
     assert.equal(await sized('export { estimateTokens } from "context-compactor/tokens";'), true);
   });

@@ -2,6 +2,7 @@
 
 import childProcess from "node:child_process";
 import { readFile } from "node:fs/promises";
+import { builtinModules } from "node:module";
 import { basename, join } from "node:path";
 import { build } from "esbuild";
 import { Miniflare } from "miniflare";
@@ -20,22 +21,38 @@ function wasmModules(found) {
   };
 }
 
-/** Bundles the Worker whose module `entry` is in `folder`: its `code`, and the paths of the `wasm` that it imports. */
-export async function bundleWorker(folder, entry) {
+/** Leaves Node's modules to a host with `nodejs_compat`, as wrangler does, also those that CommonJS requires. */
+const nodeModules = {
+  name: "modules of Node",
+  setup({ onResolve, onLoad }) {
+    onResolve({ filter: new RegExp(`^(node:.*|${builtinModules.join("|")})$`) }, ({ path, kind }) => {
+      const name = path.replace(/^(node:)?/, "node:");
+      return kind === "require-call" ? { path: name, namespace: "required" } : { path: name, external: true };
+    });
+    onLoad({ filter: /./, namespace: "required" }, ({ path }) => ({ contents: `import all from "${path}"; module.exports = all;` }));
+  },
+};
+
+/** Bundles the Worker whose module `entry` is in `folder`: its `code`, and the paths of the `wasm` that it imports. With `node`
+ *  it may import Node's modules. */
+export async function bundleWorker(folder, entry, { node = false } = {}) {
   const wasm = [];
-  const { outputFiles } = await build({
+  const { outputFiles, metafile } = await build({
     absWorkingDir: folder,
     entryPoints: [entry],
     bundle: true,
     format: "esm",
     target: "es2022",
     conditions: ["workerd", "worker"],
-    external: ["cloudflare:workers"],
-    plugins: [wasmModules(wasm)],
+    external: ["cloudflare:*"],
+    plugins: [wasmModules(wasm), ...(node ? [nodeModules] : [])],
     write: false,
+    metafile: true,
     logLevel: "error",
   });
-  return { code: outputFiles[0].text, wasm };
+  const [{ imports }] = Object.values(metafile.outputs);
+  const isImported = (file) => imports.some(({ path }) => path === `./${basename(file)}`);
+  return { code: outputFiles[0].text, wasm: wasm.filter(isImported) };
 }
 
 /** Runs a bundled Worker. The caller disposes of it. */

@@ -1,16 +1,19 @@
 /** The adapters fit into the SDKs as their types want it, in every supported major. */
 
 import Anthropic from "@anthropic-ai/sdk";
+import { AIChatAgent } from "@cloudflare/ai-chat";
 import { Agent } from "@mastra/core/agent";
 import { chat } from "@tanstack/ai";
 import { openaiText } from "@tanstack/ai-openai";
 import * as agents from "@openai/agents";
+import { Sessions } from "agents/sessions";
 import * as ai6 from "ai6";
 import * as ai7 from "ai7";
 import { createAgent } from "langchain";
 import OpenAI from "openai";
 import { openSession, type AdapterOptions, type Session } from "context-compactor";
 import { compose, contextCompactor, type CompactionData } from "context-compactor/ai-sdk";
+import { toSessionsCompaction, withCompaction } from "context-compactor/cloudflare";
 import { compactingFetch } from "context-compactor/fetch";
 import { compactionMiddleware } from "context-compactor/langchain";
 import { ContextCompactor } from "context-compactor/mastra";
@@ -55,6 +58,22 @@ const ac = agentsCompactor({ ...options, thread: ({ context }) => context.chat }
 export const agent = new agents.Agent({ name: "a", model: ac.model(await new agents.OpenAIProvider().getModel("gpt-5")), tools: ac.tools });
 export const runner = new agents.Runner({ callModelInputFilter: ac, modelProvider: ac.modelProvider(new agents.OpenAIProvider()) });
 export const ran = runner.run(agent, "hi", { session: new CompactingSession(new agents.MemorySession()) });
+
+export class Chat extends withCompaction(AIChatAgent, { contextWindow: 16_000, strict: true, recall: { tools: false } })<object, { nth: number }> {
+  override async onChatMessage() {
+    this.setState({ nth: 1 });
+    const { prepareStep, tools } = this.compactor;
+    const messages = await ai7.convertToModelMessages(this.messages);
+    const result = ai7.streamText({ model: model7, messages, tools: { ...tools }, prepareStep });
+    (await this.compactor.session()).on("branch", () => undefined);
+    return result.toUIMessageStreamResponse();
+  }
+}
+// @ts-expect-error: the object itself is the conversation
+withCompaction(AIChatAgent, { thread: "one" });
+export const overlays = new Sessions().session().onCompaction(toSessionsCompaction({ keep: { tokens: 20_000 } })).compactAfter(80_000);
+// @ts-expect-error: an overlay cannot say it
+toSessionsCompaction({ offload: { minChars: 100 } });
 
 const fetch = compactingFetch({ thread: (body, headers) => headers.get("x-chat") ?? String(body["user"]) });
 export const openai = new OpenAI({ fetch });
