@@ -6,7 +6,7 @@ import { compact, importSession, type CompactionResult, type CompactOptions, typ
 import { validateHistory } from "../entry/history-inline.js";
 import { EXIT, wrongUsage } from "./exit.js";
 import { readInput, type Input } from "./input.js";
-import { aboutOf, describe, inspectionOf, reported } from "./inspect.js";
+import { aboutOf, firstLine, inspectionOf, reported } from "./inspect.js";
 import { fixedOf, windowOf } from "./meter.js";
 import { writeReport } from "./report.js";
 import { shortened } from "./said.js";
@@ -145,7 +145,7 @@ interface Done {
 
 function print({ input, result, problems, window }: Done, given: Given, terminal: Terminal): void {
   const { previousTokens, currentTokens, ledger, fits, changed } = result;
-  terminal.line(`${input.name === "-" ? "stdin" : input.name}: ${describe(input)}, ${plural(input.messages.length, "message")}`);
+  terminal.line(firstLine(input));
   terminal.line(`  before  ${number(previousTokens)} tokens, ${percent(previousTokens, window)} of ${number(window)}`);
   terminal.line(`  after   ${number(currentTokens)} tokens, ${percent(currentTokens, window)}; ${plural(result.messages.length, "message")}${changed ? "" : ", unchanged"}`);
   const rows = groupsOf(ledger).map(({ count, fate, reason = "", first, last }) => [number(count), fate, first === last ? `#${first}` : `#${first}–#${last}`, shortened(reason, 90)]);

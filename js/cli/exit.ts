@@ -17,3 +17,14 @@ export const notUnderstood = (name: string, why: string, cause?: unknown): Exit 
   new Exit(EXIT.input, `${name === "-" ? "stdin" : name}: ${why}`, { cause });
 
 export const wrongUsage = (message: string): Exit => new Exit(EXIT.usage, message);
+
+const BY_CODE: Record<string, number> = {
+  ...{ invalid_option: EXIT.usage, unknown_model: EXIT.usage, invalid_message: EXIT.input, unknown_format: EXIT.input },
+  ...{ unsupported_value: EXIT.input, too_large: EXIT.input, schema_too_new: EXIT.input, context_overflow: EXIT.tooLarge },
+};
+
+/** The exit code of whatever was thrown. */
+export function exitOf(error: unknown): number {
+  if (error instanceof Exit) return error.code;
+  return BY_CODE[(error as { code?: string }).code ?? ""] ?? EXIT.problems;
+}

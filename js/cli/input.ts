@@ -1,6 +1,6 @@
 /** A file or stdin, and what kind of history is in it. */
 
-import { readFile } from "node:fs/promises";
+import { readFile, stat } from "node:fs/promises";
 import { Buffer } from "node:buffer";
 import process from "node:process";
 import { CompactionError, importSession, type Format, type Message } from "../entry/inline.js";
@@ -33,6 +33,13 @@ export interface Input {
   counted?: number;
   /** The field of a body that has the messages. */
   field?: string;
+}
+
+/** Commands that take a folder for all files in it. */
+const OF_FOLDERS = ["inspect", "validate", "count", "replay"];
+
+export async function isFolder({ command, file }: { command: string; file: string }): Promise<boolean> {
+  return OF_FOLDERS.includes(command) && file !== "-" && (await stat(file).catch(() => undefined))?.isDirectory() === true;
 }
 
 /** Reads all of a file, or of stdin. */
@@ -111,7 +118,9 @@ function parse(name: string, whole: string, text: string, line: number): unknown
 
 /** What is wrong, with its line or message first. */
 function placed(error: CompactionError, isLines: boolean): string {
-  const { field, index, message } = error as CompactionError & { field?: string; index?: number };
+  const { field, index } = error as CompactionError & { field?: string; index?: number };
+  // The rest is for who calls the library.
+  const message = error.message.replace(/: append its messages instead$/, "").replace(/: remove it and import what is left.*$/, ": remove that line");
   if (!isLines || /line \d+/.test(message)) return message;
   if (field !== undefined && /^line \d+/.test(field)) return `${field}: ${message}`;
   return index === undefined ? `line 1: ${message}` : message;

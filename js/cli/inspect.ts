@@ -147,6 +147,9 @@ const KINDS: Record<Input["kind"], string> = {
 export const describe = ({ kind, format }: { kind: Input["kind"]; format: string }): string =>
   kind === "messages" || kind === "request" ? `${KINDS[kind]} (${format})` : KINDS[kind];
 
+/** What was read, with its name. */
+export const firstLine = (input: Input, more = ""): string => `${input.name === "-" ? "stdin" : input.name}: ${describe(input)}, ${plural(input.messages.length, "message")}${more}`;
+
 /** What was read and assumed, for a page. */
 export function aboutOf(input: Input, { tokens, assumed, model = input.model }: Window, calls?: number): string[] {
   const counts = [plural(input.messages.length, "message"), ...(calls === undefined ? [] : [plural(calls, "call")])];

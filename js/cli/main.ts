@@ -3,7 +3,8 @@
 
 import process from "node:process";
 import { version } from "../entry/inline.js";
-import { EXIT, Exit } from "./exit.js";
+import { EXIT, Exit, exitOf } from "./exit.js";
+import { isFolder } from "./input.js";
 import { Terminal } from "./terminal.js";
 import { given, type CommandName, type Given } from "./usage.js";
 
@@ -33,7 +34,7 @@ async function main(args: readonly string[]): Promise<number> {
     process.stdout.write(`${asked}\n`);
     return EXIT.fine;
   }
-  const run = await RUNS[asked.command]();
+  const run = (await isFolder(asked)) ? (await import("./folder.js")).ofFolder : await RUNS[asked.command]();
   const terminal = new Terminal(asked.json, DATA.includes(asked.command) && asked.output === undefined);
   try {
     return await run(asked, terminal);
@@ -52,14 +53,9 @@ function failed(error: unknown, args: readonly string[]): number {
     if (args.includes("--json")) process.stdout.write(`${JSON.stringify(object, undefined, 2)}\n`);
     return exit;
   };
-  if (error instanceof Exit) return told(error.code, error.message);
-  const { code, message, stack } = error as { code?: string; message?: string; stack?: string };
-  const byInput: Record<string, number> = {
-    ...{ invalid_option: EXIT.usage, unknown_model: EXIT.usage, invalid_message: EXIT.input, unknown_format: EXIT.input },
-    ...{ unsupported_value: EXIT.input, too_large: EXIT.input, schema_too_new: EXIT.input, context_overflow: EXIT.tooLarge },
-  };
-  const known = code === undefined ? undefined : byInput[code];
-  return told(known ?? EXIT.problems, code === undefined ? (stack ?? String(error)) : `${message ?? ""} (${code})`);
+  const { code, message = "", stack } = error as { code?: string; message?: string; stack?: string };
+  if (error instanceof Exit) return told(error.code, message);
+  return told(exitOf(error), code === undefined ? (stack ?? String(error)) : `${message} (${code})`);
 }
 
 // Who reads has read enough, as `head` does.

@@ -3,12 +3,13 @@
 import { openSession, type Message, type Preset } from "../entry/inline.js";
 import { Bill, Known, USUAL } from "./bill.js";
 import { EXIT, wrongUsage } from "./exit.js";
+import { hindsightOf, loadEvaluator, printHindsight } from "./hindsight.js";
 import { readInput, type Input } from "./input.js";
-import { aboutOf, describe, reported } from "./inspect.js";
+import { aboutOf, firstLine, reported } from "./inspect.js";
 import { fixedOf, windowOf, type Window } from "./meter.js";
 import { writeReport } from "./report.js";
 import { isAnswer } from "./said.js";
-import { changeOf, dollars, number, plural, type Terminal } from "./terminal.js";
+import { changeOf, dollars, number, type Terminal } from "./terminal.js";
 import { meant, PRESETS, type Given } from "./usage.js";
 
 /** A policy by its name: `none`, or a preset with the fraction of the window at which it compacts. */
@@ -34,33 +35,49 @@ export interface Outcome {
 
 const USUALLY = ["none", "balanced@0.8", "balanced"];
 
-export async function replay(given: Given, terminal: Terminal): Promise<number> {
-  const policies = (given.policies ?? USUALLY).map(policyOf);
-  terminal.progress("reading");
-  const input = await readInput(given.file, given.format);
+/** What `replay` finds in a history, and the tokens of every prompt. */
+export async function replayOf(input: Input, given: Given, terminal: Terminal) {
+  const policies = policiesOf(given);
   const window = await windowOf(input, given);
   const stable = stableOf(input, window);
+  const prices = window.prices ?? USUAL;
   const known = new Known(input.format);
   const prompts: Record<string, number[]> = {};
   const outcomes: Outcome[] = [];
   for (const policy of policies) {
-    const bill = new Bill(known, window.prices ?? USUAL, window.tokens, stable);
+    const bill = new Bill(known, prices, window.tokens, stable);
     outcomes.push(await outcomeOf(policy, { input, window, stable, bill }, (call) => terminal.progress(`${policy.name}: call ${call}`)));
     prompts[policy.name] = bill.prompts;
   }
-  terminal.done();
-  const prices = window.prices ?? USUAL;
-  terminal.object("replay", {
+  const found = {
     ...{ file: input.name, kind: input.kind, format: input.format, messages: input.messages.length },
     ...{ window: { tokens: window.tokens, assumed: window.assumed }, model: window.model, prices, systemTokens: stable, outcomes },
-  });
+  };
+  return { found, prompts, window, stable };
+}
+
+export async function replay(given: Given, terminal: Terminal): Promise<number> {
+  policiesOf(given);
+  const evaluator = given.optimum ? await loadEvaluator() : undefined;
+  terminal.progress("reading");
+  const input = await readInput(given.file, given.format);
+  const { found, prompts, window, stable } = await replayOf(input, given, terminal);
+  const hindsight = evaluator && (await hindsightOf(evaluator, input, { prices: found.prices, stable }, terminal));
+  terminal.done();
+  const { outcomes } = found;
+  terminal.object("replay", { ...found, ...(hindsight ? { hindsight } : {}) });
   print({ input, window, stable, outcomes }, terminal);
+  if (hindsight) printHindsight(hindsight, terminal);
   if (given.report !== undefined) {
-    await writeReport(given.report, { file: input.name, about: [...aboutOf(input, window), pricesOf(window)], outcomes, prompts, window: window.tokens }, given.redact);
+    const about = [...aboutOf(input, window), pricesOf(window)];
+    await writeReport(given.report, { file: input.name, about, outcomes, prompts, window: window.tokens, ...(hindsight ? { hindsight } : {}) }, given.redact);
     terminal.line(reported(given));
   }
   return EXIT.fine;
 }
+
+/** The policies that were asked for; a wrong name is found before anything is read. */
+export const policiesOf = ({ policies = USUALLY }: Pick<Given, "policies">): Policy[] => policies.map(policyOf);
 
 function policyOf(name: string): Policy {
   if (name === "none") return { name };
@@ -141,7 +158,7 @@ function pricesOf({ prices, model }: Window): string {
 }
 
 function print({ input, window, stable, outcomes }: { input: Input; window: Window; stable: number; outcomes: readonly Outcome[] }, terminal: Terminal): void {
-  terminal.line(`${input.name === "-" ? "stdin" : input.name}: ${describe(input)}, ${plural(input.messages.length, "message")}`);
+  terminal.line(firstLine(input));
   terminal.line(`  window ${number(window.tokens)}${window.assumed ? " (assumed: give --window or --model)" : ""}; system prompt and tools ${number(stable)}`);
   terminal.line(`  ${pricesOf(window)}`);
   terminal.line();

@@ -5,6 +5,7 @@ import { basename } from "node:path";
 import { buildSummaryPrompt } from "../entry/history-inline.js";
 import type { LedgerEntry } from "../entry/inline.js";
 import { fatesOf, groupsOf, runsOf } from "./compact.js";
+import { HEAD, hindsightRows, METHOD, type Hindsight } from "./hindsight.js";
 import { noneRecorded, timeOf, type Compaction, type Inspection } from "./inspect.js";
 import { CATEGORIES, type Category, type Point } from "./meter.js";
 import { bar, chart, code, colored, drawn, escaped, figures, longTable, page, table, type Cell } from "./page.js";
@@ -25,6 +26,7 @@ export interface Findings {
   /** Of each policy, the tokens of its prompts. */
   prompts?: Readonly<Record<string, readonly number[]>>;
   window?: number;
+  hindsight?: Hindsight;
 }
 
 /** Writes the page; `redact`: without secrets. */
@@ -152,7 +154,12 @@ function fatesPart(ledger: readonly LedgerEntry[], { previousTokens, currentToke
   ];
 }
 
-function costPart({ outcomes = [], prompts = {}, window = 0 }: Findings): string[] {
+function hindsightPart(hindsight: Hindsight): string {
+  const head = HEAD.map((name, at) => (at === 0 ? name : `${name}:`));
+  return `<h2>Published thresholds and the optimum</h2>${table(head, hindsightRows(hindsight))}<p class="soft">${METHOD}</p>`;
+}
+
+function costPart({ outcomes = [], prompts = {}, window = 0, hindsight }: Findings): string[] {
   const most = Math.max(...outcomes.map(({ usd }) => usd));
   const first = outcomes[0]?.usd ?? 0;
   const rows = outcomes.map((one, nth): Cell[] => [
@@ -170,6 +177,7 @@ function costPart({ outcomes = [], prompts = {}, window = 0 }: Findings): string
     `<h2>Cost of policies</h2>${table(["policy", "cost:", ":", "calls:", "cache misses:", "compactions:", "largest prompt:", "refused:", "cost…"], rows)}${stopped.join("")}`,
     calls < 2 ? (calls === 0 ? `<p>${NO_CALL}</p>` : "") : `<h2>Prompts</h2>${chart({ label: "tokens of each prompt", top: Math.max(highest * 1.08, isNear ? window * 1.02 : 0), calls, shapes: lines, window })}<ul class="legend">${all.map(([name], nth) => `<li>${(colored(name, lineOf(nth)) as { html: string }).html}</li>`).join("")}</ul>`,
     `<p class="soft">The prompts are those of the engine. Summaries are its own, without a model, and cost nothing; answers are those of the history. Refused: calls whose prompt is longer than the window. What a policy lacks later is not in the cost.</p>`,
+    hindsight ? hindsightPart(hindsight) : "",
   ];
 }
 

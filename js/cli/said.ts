@@ -151,7 +151,7 @@ export function shortened(text: string, most: number): string {
   const line = text.replace(/\s+/g, " ").trim();
   if (line.length <= most) return line;
   // A path may stand after the name of a tool.
-  const [, tool = "", path] = /^(\S{1,24} )?([~/.…]\S*)$/.exec(line) ?? [];
+  const [, tool = "", path] = /^(\S{1,24} )?([~/.…]\S*|[\w.@+-]+\/[\w.@+/-]+)$/.exec(line) ?? [];
   if (path === undefined || tool.length + 8 > most) return `${line.slice(0, most - 1)}…`;
   const end = path.slice(1 + tool.length - most);
   const name = end.indexOf("/");

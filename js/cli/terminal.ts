@@ -50,7 +50,7 @@ export class Terminal {
     while (sum() > room) {
       const widest = widths.indexOf(Math.max(...widths));
       if ((widths[widest] ?? 0) <= LEAST) break;
-      widths[widest] = Math.max(LEAST, (widths[widest] ?? 0) - (sum() - room));
+      widths[widest] = (widths[widest] ?? 0) - 1;
     }
     for (const row of rows) {
       const cells = row.map((cell, at) => {

@@ -22,6 +22,7 @@ const OPTIONS = {
   url: { type: "string", value: "URL", help: "the endpoint of --provider" },
   output: { type: "string", short: "o", value: "FILE", help: "write there, not to standard output" },
   policies: { type: "string", value: "A,B", help: "what to compare: none, or PRESET[@FRACTION]; default: none, balanced@0.8, balanced" },
+  optimum: { type: "boolean", help: "also published thresholds, and the best that any could be: needs context-compactor-evaluator" },
   store: { type: "string", value: "DIR", help: "the folder of fileStore" },
   id: { type: "string", value: "ID", help: "the session's name; default: what it was called" },
   upstream: { type: "string", value: "URL", help: "the provider that requests are forwarded to" },
@@ -47,7 +48,7 @@ const COMMANDS = {
   validate: { argument: "FILE", help: "what the provider would refuse", options: ["strict", ...READING] },
   count: { argument: "FILE", help: "tokens by role, with bounds", options: ["exact", "model", ...READING] },
   compact: { argument: "FILE", help: "the history made shorter, in the format that it came in", options: ["preset", "window", "model", "output", "provider", "url", "report", "no-redact", ...READING] },
-  replay: { argument: "FILE", help: "what policies of compaction cost on this history, call by call", options: ["policies", "window", "model", "report", "no-redact", ...READING] },
+  replay: { argument: "FILE", help: "what policies of compaction cost on this history, call by call", options: ["policies", "optimum", "window", "model", "report", "no-redact", ...READING] },
   export: { argument: "ID", help: "the archive of a stored session", options: ["store", "output", "json"] },
   import: { argument: "FILE", help: "a session from an archive, a transcript or messages", options: ["store", "id", ...READING] },
   mcp: { help: "serves recall over stored sessions to a client of the Model Context Protocol", options: ["store"] },
@@ -66,6 +67,7 @@ export interface Given {
   json: boolean;
   strict: boolean;
   exact: boolean;
+  optimum: boolean;
   redact: boolean;
   format?: Format;
   model?: string;
@@ -133,6 +135,7 @@ function settled(values: Values): Omit<Given, "command" | "file"> {
     json: values["json"] === true,
     strict: values["strict"] === true,
     exact: values["exact"] === true,
+    optimum: values["optimum"] === true,
     redact: values["no-redact"] !== true,
   };
   for (const name of ["model", "report", "provider", "url", "output", "store", "id", "upstream", "host", "thread", "table"] as const) {
@@ -177,7 +180,7 @@ function help(): string {
     ...rows,
     "",
     "FILE is an archive, a transcript of Claude Code or Codex, messages (JSON or JSON lines) of OpenAI, Anthropic, Gemini or",
-    "the AI SDK, or a request body; - is stdin. Nothing leaves this machine, unless --provider or --upstream is given.",
+    "the AI SDK, or a request body; - is stdin. inspect, validate, count and replay take a folder, too. Nothing leaves this machine, unless --provider or --upstream is given.",
     "`context-compactor help COMMAND` lists its options. Exit codes: 0 fine, 1 problems found, 2 usage, 3 input not",
     "understood, 4 does not fit, 130 interrupted.",
   ].join("\n");

@@ -14,7 +14,7 @@ import { openSession } from "context-compactor";
 import { fileStore } from "context-compactor/node";
 import { holds, logOf, OPTIONS, provider } from "../support/agents.mjs";
 import { PROTOCOLS, runAgent } from "../support/agent-loops.mjs";
-import { cli, program } from "../support/cli.mjs";
+import { cli, isDocumented, program } from "../support/cli.mjs";
 
 const chat = PROTOCOLS["openai chat"];
 
@@ -90,7 +90,8 @@ test("E24: headers, bytes and addresses pass both ways", async (context) => {
     if (request.url === "/base/moved") return response.writeHead(302, { location: "https://elsewhere.test/" }).end();
     response.writeHead(207, "Much", [..."set-cookie a=1 set-cookie b=2 x-request-id req_1 content-encoding gzip".split(" ")]).end(gzipSync(bytes));
   });
-  const { url } = await proxy(context, `${upstream.url}/base/`);
+  const { url, said } = await proxy(context, `${upstream.url}/base/`, "--json");
+  isDocumented(JSON.parse(said));
   const answer = await fetch(`${url}/v1/files?limit=2`, { method: "POST", headers: { "content-type": "application/octet-stream", "x-own": "1", authorization: "Bearer secret-key-1" }, body: bytes });
   assert.deepEqual([answer.status, answer.headers.get("x-request-id"), answer.headers.getSetCookie()], [207, "req_1", ["a=1", "b=2"]]);
   assert.deepEqual(Buffer.from(await answer.arrayBuffer()), bytes);

@@ -14,7 +14,8 @@ import { cli, files, program } from "../support/cli.mjs";
 const folder = mkdtempSync(join(tmpdir(), "context-compactor-"));
 after(() => rmSync(folder, { recursive: true }));
 for (const [kind, text] of Object.entries(files)) writeFileSync(join(folder, kind), text);
-mkdirSync(join(folder, "empty-store"));
+for (const name of ["empty-store", "cut-off"]) mkdirSync(join(folder, name));
+writeFileSync(join(folder, "cut-off", "one.jsonl"), '{"role":"user","content":"Hello."}\n{"role":"assis');
 
 const hello = JSON.stringify([{ role: "user", content: "Hello." }]);
 const orphan = JSON.stringify([{ role: "user", content: "Hello." }, { role: "tool", tool_call_id: "none", content: "x" }]);
@@ -44,7 +45,14 @@ const ENDS = [
   [["replay", "-", "--policies", "balanced@2"], hello, 2, /fraction of the window/],
   [["export", "one"], "", 2, /needs --store DIR/],
   [["inspect", "nowhere.jsonl"], "", 3, /nowhere\.jsonl: there is no such file/],
-  [["inspect", "empty-store"], "", 3, /this is a folder/],
+  [["inspect", "empty-store"], "", 3, /no file in it ends in \.jsonl/],
+  [["compact", "empty-store"], "", 3, /this is a folder: name a file in it/],
+  [["count", "cut-off"], "", 3, /cut-off: none of 1 file is understood; cut-off\/one\.jsonl: line 2\b/],
+  [["inspect", "cut-off", "--report", "out.html"], "", 2, /--report is of one file/],
+  [["replay", "cut-off", "--optimum"], "", 2, /--optimum is of one file/],
+  [["sql"], "", 2, /needs a DIALECT: postgres or sqlite/],
+  [["sql", "postgre"], "", 2, /did you mean postgres\?/],
+  [["sql", "sqlite", "--table", "a b"], "", 2, /table.*must be a name of letters/],
   [["inspect", "-"], "", 3, /stdin: it is empty/],
   [["inspect", "-"], "Hello.", 3, /line 1: this is no JSON/],
   [["inspect", "-"], "[]", 3, /line 1: an empty array/],

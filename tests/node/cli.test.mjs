@@ -9,19 +9,7 @@ import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "no
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, test } from "node:test";
-import Ajv from "ajv/dist/2020.js";
-import { cli, files } from "../support/cli.mjs";
-
-const schema = JSON.parse(readFileSync(new URL("../../docs/cli.schema.json", import.meta.url), "utf8"));
-const ajv = new Ajv({ allErrors: true });
-ajv.addSchema(schema, "cli");
-/** Objects may gain fields; those of a command are all in the schema. */
-function isDocumented(object) {
-  const kind = object.error && object.file === undefined ? "failure" : object.command;
-  const validate = ajv.getSchema(`cli#/$defs/${kind}`);
-  assert.ok(validate(object), JSON.stringify(validate.errors));
-  assert.deepEqual(Object.keys(object).filter((name) => !(name in schema.$defs[kind].properties)), []);
-}
+import { cli, files, isDocumented } from "../support/cli.mjs";
 
 const folder = mkdtempSync(join(tmpdir(), "context-compactor-"));
 after(() => rmSync(folder, { recursive: true }));

@@ -1,11 +1,26 @@
 /** The command line as a process, and the demo's recorded run as every kind of file that it reads. */
 
+import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
+import { readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
+import Ajv from "ajv/dist/2020.js";
 import { openSession } from "context-compactor";
 import { invoicingRun } from "../../www/transcript/generate.mjs";
 
 export const program = fileURLToPath(new URL("../../pkg/dist/cli/main.js", import.meta.url));
+
+const schema = JSON.parse(readFileSync(new URL("../../docs/cli.schema.json", import.meta.url), "utf8"));
+const ajv = new Ajv({ allErrors: true });
+ajv.addSchema(schema, "cli");
+
+/** Fails unless the schema has what `--json` printed. Objects may gain fields; those of a command are all in the schema. */
+export function isDocumented(object) {
+  const kind = object.error && object.file === undefined ? "failure" : object.folder === undefined ? object.command : "folder";
+  const validate = ajv.getSchema(`cli#/$defs/${kind}`);
+  assert.ok(validate(object), JSON.stringify(validate.errors));
+  assert.deepEqual(Object.keys(object).filter((name) => !(name in schema.$defs[kind].properties)), []);
+}
 
 /** Runs the command line; resolves to its code and what it wrote. */
 export function cli(args, { stdin = "", env = {}, cwd } = {}) {
