@@ -66,9 +66,9 @@ interface Twin {
 
 /**
  * Keeps agents of LangChain 1 inside the context window: `createAgent({ model, tools, middleware: [compactionMiddleware({
- * contextWindow: 128_000 })] })`. The messages of the agent's state stay whole (without `persist`); only the prompt of each call is compacted.
- * Summaries are written by the agent's own model unless `summarize` says otherwise. Make it once for each agent. Throws
- * `invalid_option`.
+ * contextWindow: 128_000 })] })`. Only the prompt of each call is compacted; the messages of the agent's state stay whole (without
+ * `persist`). Summaries are written by the agent's own model unless `summarize` says otherwise. Make it once for each agent.
+ * Throws `invalid_option`.
  */
 export function compactionMiddleware(options: CompactionMiddlewareOptions = {}): CompactionMiddleware {
   const { thread, persist = false } = options;

@@ -8,7 +8,7 @@ import { createServer } from "node:net";
 import { join } from "node:path";
 import { test } from "node:test";
 import { fileURLToPath } from "node:url";
-import { transform } from "esbuild";
+import { build, transform } from "esbuild";
 import { expectedEvaluation } from "./evaluation.mjs";
 import { base64Module, exec, packBoth, project, temporaryFolder } from "./project.mjs";
 import { expected } from "./scenario.mjs";
@@ -103,6 +103,16 @@ test("F35", async (context) => {
   const program = `import * as library from "context-compactor";
     import { scenario } from "./scenario.mjs";
     scenario(library).then((result) => console.log(JSON.stringify(result)));`;
+
+  for (const format of ["esm", "cjs"]) {
+    await context.test(`E25: a program that esbuild bundles as ${format} runs alone`, async () => {
+      const folder = await install(`esbuild-${format}`, { "main.mjs": program });
+      const outfile = join(temporary, `esbuild-${format}-alone`, `main.${format === "esm" ? "mjs" : "cjs"}`);
+      await build({ entryPoints: [join(folder, "main.mjs")], bundle: true, platform: "node", format, outfile, logLevel: "error" });
+      const { stdout } = await exec(process.execPath, [outfile]);
+      assert.deepEqual(JSON.parse(stdout), expected);
+    });
+  }
 
   /** What a program prints that Parcel built. */
   async function parcelled(name, program, options) {
