@@ -57,7 +57,7 @@ async function ofMessages(input: Input, options: CompactOptions): Promise<{ resu
 
 /** An archive stays one: with the compaction in it, and all that was there. */
 async function ofArchive(input: Input, { onProgress, ...options }: CompactOptions): Promise<{ result: Result; text: string }> {
-  const session = await importSession(input.text, { ...options, ...(onProgress ? { onProgress } : {}), store: "memory", background: false });
+  const session = await importSession(input.source.bytes(), { ...options, ...(onProgress ? { onProgress } : {}), store: "memory", background: false });
   try {
     const result: Result = await session.compact();
     return { result, text: await new Response(session.archive.jsonl()).text() };

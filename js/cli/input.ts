@@ -1,8 +1,11 @@
 /** A file or stdin, and what kind of history is in it. */
 
-import { readFile, stat } from "node:fs/promises";
 import { Buffer } from "node:buffer";
+import { createReadStream } from "node:fs";
+import { stat } from "node:fs/promises";
 import process from "node:process";
+import { createInterface } from "node:readline";
+import { Readable } from "node:stream";
 import { CompactionError, importSession, type Format, type Message } from "../entry/inline.js";
 import { detectFormat } from "../entry/history-inline.js";
 import { changesOf, type Change } from "./changes.js";
@@ -19,7 +22,9 @@ export interface Input {
   shape: "lines" | "array" | "body";
   format: Format;
   messages: Message[];
-  /** The text that was read. */
+  /** What was read, once more. */
+  source: Pick<Source, "bytes">;
+  /** The text of an array or a body. */
   text: string;
   /** Tokens of the system prompt and tools are counted from these. */
   system?: string;
@@ -42,35 +47,85 @@ export async function isFolder({ command, file }: { command: string; file: strin
   return OF_FOLDERS.includes(command) && file !== "-" && (await stat(file).catch(() => undefined))?.isDirectory() === true;
 }
 
-/** Reads all of a file, or of stdin. */
-async function readText(name: string): Promise<string> {
-  if (name !== "-") {
+/** What is read: a file, again and again, or stdin, which is kept. */
+class Source {
+  readonly name: string;
+  readonly #kept: Buffer[] | undefined;
+
+  private constructor(name: string, kept?: Buffer[]) {
+    [this.name, this.#kept] = [name, kept];
+  }
+
+  static async open(name: string): Promise<Source> {
+    if (name !== "-") return new Source(name);
+    const kept: Buffer[] = [];
+    for await (const chunk of process.stdin) kept.push(Buffer.from(chunk as Uint8Array));
+    return new Source(name, kept);
+  }
+
+  /** All of it, without a mark of byte order. */
+  async *bytes(): AsyncGenerator<Buffer> {
+    let isFirst = true;
     try {
-      return (await readFile(name)).toString();
+      for await (const chunk of this.#kept ?? (createReadStream(this.name, { highWaterMark: 1 << 20 }) as AsyncIterable<Buffer>)) {
+        yield isFirst && chunk.subarray(0, 3).equals(MARK) ? chunk.subarray(3) : chunk;
+        isFirst = false;
+      }
     } catch (error) {
       const { code } = error as NodeJS.ErrnoException;
       const why = code === "ENOENT" ? "there is no such file" : code === "EISDIR" ? "this is a folder: name a file in it" : (error as Error).message;
-      throw notUnderstood(name, why, error);
+      throw notUnderstood(this.name, why, error);
     }
   }
-  const chunks: Buffer[] = [];
-  for await (const chunk of process.stdin) chunks.push(Buffer.from(chunk as Uint8Array));
-  return Buffer.concat(chunks).toString();
+
+  async text(): Promise<string> {
+    const chunks: Buffer[] = [];
+    for await (const chunk of this.bytes()) chunks.push(chunk);
+    return Buffer.concat(chunks).toString();
+  }
+
+  /** The first line that is not blank; undefined if it is very long. */
+  async firstLine(): Promise<string | undefined> {
+    let text = "";
+    for await (const chunk of this.bytes()) {
+      text = (text + chunk.toString("latin1")).trimStart();
+      const end = text.indexOf("\n");
+      if (end >= 0) return Buffer.from(text.slice(0, end), "latin1").toString();
+      if (text.length > LONGEST) return undefined;
+    }
+    return Buffer.from(text, "latin1").toString();
+  }
+
+  /** Every line, a bounded part of it in memory at a time. */
+  lines(): AsyncIterable<string> {
+    return createInterface({ input: Readable.from(this.bytes()), crlfDelay: Infinity });
+  }
 }
+
+const MARK = Buffer.from([0xef, 0xbb, 0xbf]);
+/** Lines that are longer are read as a whole text. */
+const LONGEST = 1 << 24;
 
 /** Reads a history and detects what it is. */
 export async function readInput(name: string, format?: Format): Promise<Input> {
-  const text = (await readText(name)).replace(/^\uFEFF/, "");
-  if (text.trim() === "") throw notUnderstood(name, "it is empty");
-  const whole = wholeOf(name, text);
+  const source = await Source.open(name);
+  const first = await source.firstLine();
+  if (first?.trim() === "") throw notUnderstood(name, "it is empty");
+  // A transcript is read line by line: it may be longer than memory takes as one text.
+  const isLines = first !== undefined && isLine(tried(first));
+  const text = isLines ? "" : await source.text();
+  const whole = isLines ? undefined : wholeOf(name, text);
   try {
-    if (whole === undefined) return await ofLines(name, text, format);
-    return Array.isArray(whole) ? await ofArray(name, text, whole as Message[], format) : await ofBody(name, text, whole as Fields, format);
+    if (whole === undefined) return await ofLines(source, format);
+    return Array.isArray(whole) ? await ofArray(source, text, whole as Message[], format) : await ofBody(source, text, whole as Fields, format);
   } catch (error) {
     if (!CompactionError.isInstance(error) || error.code === "aborted") throw error;
     throw notUnderstood(name, placed(error, whole === undefined), error);
   }
 }
+
+/** A line of a transcript or a message, and no request. */
+const isLine = (value: unknown): boolean => typeof value === "object" && value !== null && !Array.isArray(value) && !FIELDS.some((field) => field in value);
 
 type Fields = Record<string, unknown>;
 
@@ -83,7 +138,7 @@ function wholeOf(name: string, text: string): unknown {
   const first = start.split("\n", 1)[0] ?? "";
   if (start.startsWith("{")) {
     const line = tried(first) as Fields | undefined;
-    if (line && !FIELDS.some((field) => field in line)) return undefined;
+    if (line && isLine(line)) return undefined;
     // A log of requests: each has the history so far, so the last one has most.
     const rest = start.slice(first.length).trim();
     if (line && rest !== "") return parse(name, text, rest.split("\n").at(-1) ?? "", text.split("\n").length);
@@ -126,13 +181,15 @@ function placed(error: CompactionError, isLines: boolean): string {
   return index === undefined ? `line 1: ${message}` : message;
 }
 
-async function ofArray(name: string, text: string, messages: Message[], given?: Format): Promise<Input> {
+async function ofArray(source: Source, text: string, messages: Message[], given?: Format): Promise<Input> {
+  const { name } = source;
   if (messages.length === 0) throw notUnderstood(name, "line 1: an empty array has no messages");
   const format = given ?? (await detectFormat(messages));
-  return { name, kind: "messages", shape: "array", format, messages, text, changes: [], skipped: {} };
+  return { name, kind: "messages", shape: "array", format, messages, source, text, changes: [], skipped: {} };
 }
 
-async function ofBody(name: string, text: string, body: Fields, given?: Format): Promise<Input> {
+async function ofBody(source: Source, text: string, body: Fields, given?: Format): Promise<Input> {
+  const { name } = source;
   const field = FIELDS.find((one) => Array.isArray(body[one]) || (one === "input" && typeof body[one] === "string"));
   if (field === undefined) throw notUnderstood(name, `line 1: no field ${FIELDS.join(", ")} with an array of messages`);
   const value = body[field];
@@ -142,7 +199,7 @@ async function ofBody(name: string, text: string, body: Fields, given?: Format):
   const isAnthropic = field === "messages" && ("anthropic_version" in body || body["system"] !== undefined || (body["tools"] as Fields[] | undefined)?.[0]?.["input_schema"] !== undefined);
   const byField = field === "contents" ? "gemini" : field === "input" ? "openai-responses" : isAnthropic ? "anthropic" : undefined;
   const input: Input = {
-    ...{ name, kind: "request", shape: "body", messages, text, changes: [], skipped: {}, field },
+    ...{ name, kind: "request", shape: "body", messages, source, text, changes: [], skipped: {}, field },
     format: given ?? byField ?? (await detectFormat(messages)),
   };
   const system = body["system"] ?? body["instructions"] ?? body["systemInstruction"] ?? body["system_instruction"];
@@ -152,9 +209,9 @@ async function ofBody(name: string, text: string, body: Fields, given?: Format):
   return input;
 }
 
-async function ofLines(name: string, text: string, format?: Format): Promise<Input> {
+async function ofLines(source: Source, format?: Format): Promise<Input> {
   let report: { kind: Exclude<Kind, "request">; skipped: Record<string, number> } | undefined;
-  const session = await importSession(text, {
+  const session = await importSession(source.bytes(), {
     store: "memory",
     logger: () => {},
     ...(format ? { format } : {}),
@@ -165,18 +222,18 @@ async function ofLines(name: string, text: string, format?: Format): Promise<Inp
     for await (const message of session.archive.history({ onGap: () => {} })) messages.push(message);
     const { kind = "messages", skipped = {} } = report ?? {};
     const changes = kind === "context-compactor" || session.archive.metadata().compressionCount > 0 ? await changesOf(session, kind, messages) : [];
-    const input: Input = { name, kind, shape: "lines", format: session.context.format, messages, text, changes, skipped };
-    return { ...input, ...noted(kind, text) };
+    const input: Input = { name: source.name, kind, shape: "lines", format: session.context.format, messages, source, text: "", changes, skipped };
+    return { ...input, ...(await noted(kind, source)) };
   } finally {
     await session.close({ delete: true });
   }
 }
 
 /** The model, and the largest prompt by the provider's count, where the agent wrote them down. */
-function noted(kind: Kind, text: string): { model?: string; counted?: number } {
+async function noted(kind: Kind, source: Source): Promise<{ model?: string; counted?: number }> {
   if (kind !== "claude-code" && kind !== "codex") return {};
   const found: { model?: string; counted?: number } = {};
-  for (const line of text.split("\n")) {
+  for await (const line of source.lines()) {
     if (!/"usage"|"preTokens"|"model"|token_count/.test(line)) continue;
     const { type, message, payload, compactMetadata, isSidechain } = Object(tried(line)) as Record<string, Fields | undefined>;
     if (isSidechain) continue;

@@ -56,10 +56,15 @@ export interface Size {
   results: number;
 }
 
+/** So many messages are counted at once. */
+const AT_ONCE = 500;
+
 export function sizesOf(messages: readonly Message[], input: Input, model = input.model): Size[] {
   if (messages.length === 0) return [];
   const options = { format: input.format, ...modelFor(model) };
-  const { byMessage } = estimateTokensDetailed(messages, options);
+  const byMessage: number[] = [];
+  // The estimate holds a copy of what it counts.
+  for (let at = 0; at < messages.length; at += AT_ONCE) byMessage.push(...estimateTokensDetailed(messages.slice(at, at + AT_ONCE), options).byMessage);
   return messages.map((message, at) => {
     const parts = partsOf(message);
     const tokens = byMessage[at] ?? 0;

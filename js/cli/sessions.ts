@@ -55,7 +55,7 @@ export async function importFile(given: Given, terminal: Terminal): Promise<numb
     const common = { store, logger: () => {}, format: input.format, ...(given.id === undefined ? {} : { id: given.id }) };
     let report: ImportReport | undefined;
     const session = await (input.shape === "lines"
-      ? importSession(input.text, { ...common, onImport: (found) => (report = found) })
+      ? importSession(input.source.bytes(), { ...common, onImport: (found) => (report = found) })
       : opened(input.name, given.id, common)
     ).catch((error: unknown) => {
       if (CompactionError.isInstance(error) && (error.code === "conflict" || /session called/.test(error.message))) {
