@@ -3,7 +3,6 @@
 export type {
   AdvancedOptions,
   CheckpointOptions,
-  CompactOptions,
   Factor3Options,
   LayeredOptions,
   OffloadOptions,
@@ -11,11 +10,11 @@ export type {
   Prices,
   Provider,
   ReactOptions,
-  SessionOptions,
   StateOptions,
   SummarizeOptions,
 } from "./generated/options.js";
 export type * from "./types/adapters.js";
+export type * from "./types/formats.js";
 export type * from "./types/messages.js";
 export type * from "./types/models.js";
 export type * from "./types/nouns.js";

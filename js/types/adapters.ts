@@ -1,6 +1,6 @@
 /** Options that the adapters of SDKs share. */
 
-import type { SessionOptions } from "../generated/options.js";
+import type { SessionOptions } from "./options.js";
 import type { Store } from "./store.js";
 
 /** Options of every adapter: those of `openSession` for each conversation, and what happens when the adapter fails. */

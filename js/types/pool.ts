@@ -1,7 +1,7 @@
 /** Sessions by key. */
 
-import type { SessionOptions } from "../generated/options.js";
 import type { Message } from "./messages.js";
+import type { SessionOptions } from "./options.js";
 import type { Session } from "./session.js";
 import type { Store } from "./store.js";
 

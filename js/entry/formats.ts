@@ -1,0 +1,3 @@
+/** Entry `context-compactor/formats`: how messages of other libraries are read and written, for the option `format`. */
+
+export { bedrock } from "../formats/bedrock.js";
