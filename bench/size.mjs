@@ -26,12 +26,14 @@ const subpaths = {
   commands: /^(commands|entry\/commands)\.js$/,
   react: /^entry\/react\.js$/,
   "ai-sdk": /^(adapters\/(ai-sdk|recall-tools)|entry\/ai-sdk-\w+)\.js$/,
-  langchain: /^(adapters\/(langchain|twins)|entry\/langchain-\w+)\.js$/,
+  langchain: /^(adapters\/langchain|entry\/langchain-\w+)\.js$/,
   mastra: /^(adapters\/mastra|entry\/mastra-\w+)\.js$/,
   fetch: /^(adapters\/fetch|entry\/fetch-\w+)\.js$/,
   summarizers: /^(adapters\/(chrome|summarizers|usage)|entry\/summarizers)\.js$/,
   "adapters, what they share": /^adapters\/(calls|threads)\.js$/,
-  testing: /^(store\/(conformance|damage|probe)|entry\/testing)\.js$/,
+  // The one of LangChain is the adapter's, too.
+  formats: /^(formats\/(?!conformance)|entry\/formats\.js$)/,
+  testing: /^((store\/(conformance|damage|probe)|formats\/conformance)\.js|entry\/testing-)/,
   cloudflare: /^(store\/durable\/|entry\/cloudflare\.js$)/,
   // These two share turns, and the keys of the one before.
   sql: /^(store\/(sql\/|turns\.)|entry\/sql\.js$)/,

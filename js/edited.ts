@@ -79,8 +79,19 @@ export function editsOf(before: Paired, after: Paired): { results: EditedResult[
   };
 }
 
+/** True for two messages of one format that say the same, whatever their metadata, which no format counts. */
+export function sayTheSame(one: Message, other: Message): boolean {
+  return isSame(bare(one), bare(other));
+}
+
+function bare({ metadata: _, ...message }: Fields): Fields {
+  const { content, parts } = message;
+  const items = (given: unknown) => (Array.isArray(given) ? given.map((item) => (typeof item === "object" && item !== null ? bare(item) : item)) : given);
+  return { ...message, content: items(content), parts: items(parts) };
+}
+
 /** True for two values that say the same: the order of fields and those without a value do not count. */
-export function isSame(one: unknown, other: unknown): boolean {
+function isSame(one: unknown, other: unknown): boolean {
   if (Object.is(one, other)) return true;
   if (typeof one !== "object" || typeof other !== "object" || one === null || other === null) return false;
   if (Array.isArray(one) || ArrayBuffer.isView(one)) {

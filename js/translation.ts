@@ -3,7 +3,7 @@
 import { named } from "./advice.js";
 import { checkFunction, checkOptions, invalidOption } from "./checks.js";
 import { checkHistory, checkMessage, decode, encode, pack, type Packed } from "./codec.js";
-import { BASES, editsOf, isSame, pairedIn, tieOf, type Fields } from "./edited.js";
+import { BASES, editsOf, pairedIn, sayTheSame, tieOf, type Fields } from "./edited.js";
 import { CompactionError } from "./errors.js";
 import type { CustomFormat } from "./types/formats.js";
 import type { Format, Message, SummaryRequest } from "./types.js";
@@ -156,7 +156,7 @@ class Translation<M extends Message> implements Codec<M> {
       if (tieOf(paired) !== tie) continue;
       near.from = index + 1;
       const patched = this.#made("patch", () => patch.call(this.#format, message, editsOf(paired, after)), base);
-      return isSame(this.#read(patched, index), base) ? patched : undefined;
+      return sayTheSame(this.#read(patched, index), base) ? patched : undefined;
     }
     return undefined;
   }

@@ -66,7 +66,7 @@ export function parsed(json: unknown): any {
   }
 }
 
-/** The name of a media type behind its slash, as in `png` of `image/png`. */
+/** The second half of a media type, as in `png` of `image/png`. */
 export function kindOf(type: unknown): string {
   return String(type ?? "").split("/").at(-1) ?? "";
 }

@@ -1,5 +1,6 @@
 /** The parts of a session: `session.context`, `.recall`, `.pins`, `.snapshots`, `.goal`, `.archive`. */
 
+import type { CustomFormat } from "./formats.js";
 import type { Format, NewMessageAmong, Usage } from "./messages.js";
 import type { ContextUsage, LedgerEntry, PinProposal, Plan } from "./results.js";
 import type { Gap, SearchHit, SessionInfo, Verified } from "./session.js";
@@ -56,7 +57,7 @@ export interface SessionRecall {
   /** Returns the tools `recall_read` and `recall_search` for the model: definitions for the request, and `handle`, which
    *  answers its calls. `format` is that of the request; default: `context.format` (name it while the session is empty).
    *  Their results are never offloaded. */
-  tools<F extends Format = Format>(format?: F): RecallTools<F>;
+  tools<F extends Format = Format>(format?: F | CustomFormat): RecallTools<F>;
 }
 
 /** Messages that are kept verbatim forever. */

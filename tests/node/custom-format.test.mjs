@@ -3,10 +3,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { compact, importSession, memoryStore, openSession, planCompaction, recallTools } from "context-compactor";
-import { bedrock } from "context-compactor/formats";
 import { buildSummaryPrompt, extractiveSummary, proposePins, repairHistory, splitMessages, validateHistory } from "context-compactor/history";
 import { estimateTokens, estimateTokensDetailed, loadTokenizer } from "context-compactor/tokens";
-import { anthropicExchange, exchange, fails, frozen, summariser } from "../support/api.mjs";
+import { fails, frozen, summariser } from "../support/api.mjs";
 
 /** An app's own messages, which no library knows. */
 const own = {

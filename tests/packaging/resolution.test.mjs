@@ -28,11 +28,12 @@ const imports = `import { compact } from "context-compactor";
   import { compactionMiddleware } from "context-compactor/langchain";
   import { ContextCompactor as MastraCompactor } from "context-compactor/mastra";
   import { chrome } from "context-compactor/summarizers";
+  import { bedrock } from "context-compactor/formats";
   export type Types = [AiSdkCompactor, RedisStoreOptions, SqlDriver, Split, DocumentedSession, ReactStats, TokenEstimate];
   export const tokens: number = estimateTokens("x");
   export const result: Promise<{ success: boolean }> = compact([]);
   export const started: Promise<void> = initialize(new Uint8Array(8));
-  export const others: unknown[] = [fileStore, durableObjectStore, redisStore, sqliteDriver, sqlStore, recall, chatCommand, detectFormat, optionsFromEnv, stats, storeConformance, contextCompactor, compactingFetch, compactionMiddleware, MastraCompactor, chrome];`;
+  export const others: unknown[] = [fileStore, durableObjectStore, redisStore, sqliteDriver, sqlStore, recall, chatCommand, detectFormat, optionsFromEnv, stats, storeConformance, contextCompactor, compactingFetch, compactionMiddleware, MastraCompactor, chrome, bedrock];`;
 
 test("F35", async (context) => {
   const temporary = await temporaryFolder(context);
