@@ -1,6 +1,6 @@
 /** Group commit: appends that wait for the session's turn together become one transaction. */
 
-import { pack, type Packed } from "./codec.js";
+import type { Packed } from "./codec.js";
 import { CompactionError } from "./errors.js";
 import type { Turns } from "./turns.js";
 import type { Message } from "./types.js";
@@ -21,14 +21,22 @@ interface Part<M> extends Call<M> {
 export class Appends<M extends Message> {
   readonly #turns: Turns;
   readonly #most: number;
+  readonly #pack: (messages: readonly M[], earlier: readonly M[]) => Packed;
   readonly #write: (messages: readonly M[], packed: Packed) => Promise<void>;
   /** Open batch; closed once any other call is queued. */
   #open: { calls: Call<M>[]; asked: number } | undefined;
 
-  /** `write` appends messages in one transaction, when there are at most `most` of them. */
-  constructor(turns: Turns, most: number, write: (messages: readonly M[], packed: Packed) => Promise<void>) {
+  /** `write` appends messages in one transaction, when there are at most `most` of them. `pack` gets besides what the
+   *  transaction has already. */
+  constructor(
+    turns: Turns,
+    most: number,
+    pack: (messages: readonly M[], earlier: readonly M[]) => Packed,
+    write: (messages: readonly M[], packed: Packed) => Promise<void>,
+  ) {
     this.#turns = turns;
     this.#most = most;
+    this.#pack = pack;
     this.#write = write;
   }
 
@@ -58,7 +66,7 @@ export class Appends<M extends Message> {
     for (const call of calls) {
       let packed: Packed;
       try {
-        packed = pack(call.messages);
+        packed = this.#pack(call.messages, parts.flatMap(({ messages }) => messages));
       } catch (error) {
         call.reject(error);
         continue;

@@ -42,6 +42,15 @@ export function checkHistory(messages: unknown): void {
   throw new CompactionError("invalid_message", `messages must be an array${given}`);
 }
 
+/** Throws unless it is an object that may be a message. */
+export function checkMessage(message: unknown, index: number): asserts message is object {
+  if (typeof message !== "object" || message === null || Array.isArray(message)) {
+    const what = `message ${index}: a message must be an object with a role${notOne(message)}`;
+    throw new CompactionError("invalid_message", what, { index, field: "" });
+  }
+  refuseRecord(message, index);
+}
+
 /** JSON texts of messages in one buffer. `first` is the index of the first for errors. */
 export function pack(messages: readonly unknown[], first = 0): Packed {
   checkHistory(messages);
@@ -49,11 +58,7 @@ export function pack(messages: readonly unknown[], first = 0): Packed {
   const texts = Array.from({ length: messages.length }, (_, nth) => {
     const message = messages[nth];
     const index = first + nth;
-    if (typeof message !== "object" || message === null || Array.isArray(message)) {
-      const what = `message ${index}: a message must be an object with a role${notOne(message)}`;
-      throw new CompactionError("invalid_message", what, { index, field: "" });
-    }
-    refuseRecord(message, index);
+    checkMessage(message, index);
     const whole = ofAnswer(message);
     if (whole !== "") throw new CompactionError("invalid_message", `message ${index}: ${whole}`, { index, field: "" });
     return encode(message, index);

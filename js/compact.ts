@@ -1,13 +1,13 @@
 /** Compacting once, and planning it: no session, no store. */
 
 import { readState, withStateOptions } from "./carried.js";
-import { decode, pack } from "./codec.js";
 import { checkAborted, drive, driveSync, run } from "./driver.js";
 import { factsFor } from "./models.js";
 import { engineOptions, hostOf, toResult, withFacts, type EngineResult, type Item } from "./options.js";
 import { quietly } from "./quietly.js";
+import { codecOf, type Near } from "./translation.js";
 import { ASSUMED, warnOnce, type Warning } from "./warnings.js";
-import type { CarriedResult, CompactionResult, CompactOptions, Message, NewMessageAmong, Plan, State, StateOptions } from "./types.js";
+import type { CarriedResult, CompactionResult, CompactOptions, CustomFormat, Message, NewMessageAmong, Plan, State, StateOptions } from "./types.js";
 
 /**
  * Compacts a history once, and stores nothing: whatever its size, or with `state` when that is due, going on from the call
@@ -17,6 +17,14 @@ import type { CarriedResult, CompactionResult, CompactOptions, Message, NewMessa
  * `invalid_message`, `unknown_format`, `unknown_model`, with `aborted` after `signal`, and with `store_corrupt` or
  * `schema_too_new` (field `state`) for a state that is damaged, signed with another key or of a newer release.
  */
+export async function compact<M extends Message>(
+  messages: readonly M[],
+  options: Omit<CompactOptions, "state" | "format"> & { format: CustomFormat<M>; state: State | null | StateOptions },
+): Promise<CarriedResult<M>>;
+export async function compact<M extends Message>(
+  messages: readonly M[],
+  options: Omit<CompactOptions, "format"> & { format: CustomFormat<M> },
+): Promise<CompactionResult<M>>;
 export async function compact<M extends Message>(
   messages: readonly M[],
   options: Omit<CompactOptions, "state"> & { state: State | null | StateOptions },
@@ -29,10 +37,11 @@ export async function compact<M extends Message>(
   messages: readonly M[],
   given: Omit<CompactOptions, "state"> & { state?: State | null | StateOptions } = {},
 ): Promise<CompactionResult<M | NewMessageAmong<M>>> {
-  const { bytes, ends } = pack(messages);
   const options = withStateOptions(given) as CompactOptions;
   const read = engineOptions(options, "compact");
-  const host = hostOf(read, (whose, at, body) => (whose === "ours" ? (decode(body) as Message) : (messages[at] as M)));
+  const codec = codecOf<M>(read);
+  const { bytes, ends } = codec.pack(messages);
+  const host = hostOf(read, (whose, at, body) => (whose === "ours" ? codec.decode(body) : (messages[at] as M)));
   const values = withFacts(read, await factsFor(options));
   const carried = options.state === undefined ? undefined : await readState(read.host);
   checkAborted(options.signal);
@@ -48,9 +57,12 @@ export async function compact<M extends Message>(
   const { items, result, state } = await drive<{ items: Item[]; result: EngineResult; state?: string }>(operation, host, (_, causes) => {
     thrown = causes;
   });
-  const kept = items.map((item) =>
-    item.seq === undefined ? (decode(item.body ?? "null") as NewMessageAmong<M>) : (messages[item.seq] as M),
-  );
+  const near: Near<M> = { from: 0, length: messages.length, at: (index) => messages[index] };
+  const kept = items.map(({ seq, body = "null" }) => {
+    if (seq === undefined) return codec.decode(body, near);
+    near.from = seq + 1;
+    return messages[seq] as M;
+  });
   const done = toResult(result, kept, thrown);
   if (!carried) return done;
   const next = state === undefined ? null : await carried.seal(state);
@@ -67,12 +79,11 @@ function warn({ logger }: CompactOptions, warning: Warning): void {
  * calls and their cost. Takes the options of `compact` but `state`, calls no model and stores nothing. Rejects as `compact` does.
  */
 export async function planCompaction(messages: readonly Message[], options: Omit<CompactOptions, "state"> = {}): Promise<Plan> {
-  const { bytes, ends } = pack(messages);
   const read = engineOptions(options, "planCompaction");
+  const codec = codecOf(read);
+  const { bytes, ends } = codec.pack(messages);
   const given = withFacts(read, await factsFor(options));
-  const host = hostOf(read, (whose, at, body) =>
-    whose === "ours" ? (decode(body) as Message) : (messages[at] as Message),
-  );
+  const host = hostOf(read, (whose, at, body) => (whose === "ours" ? codec.decode(body) : (messages[at] as Message)));
   checkAborted(options.signal);
   return driveSync<Plan>(
     run((engine) => engine.planOnce(bytes, ends, given)),

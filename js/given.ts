@@ -4,6 +4,8 @@ import { checkObject, invalidOption, namedApart, plainOptions } from "./checks.j
 import { OPTIONS, type Documented, type Option } from "./generated/options.js";
 import { distance, near } from "./near.js";
 import { plainHeaders } from "./provider.js";
+import { checkFormat, refuseName } from "./translation.js";
+import type { CustomFormat } from "./types.js";
 
 /** Checked here: errors show nothing of a key. */
 const HEADERS = "summarize.provider.headers";
@@ -111,6 +113,11 @@ class Reading {
         if (!Array.isArray(value) || !value.every(isText)) throw invalidOption(shown, "must be a list of texts that are not empty");
         return value;
       case "choice":
+        if (path === "format" && isGroup(value)) {
+          this.host.set(path, checkFormat(value));
+          return (value as unknown as CustomFormat).base;
+        }
+        refuseName(path === "format" && value);
         if (!names.includes(value as string)) throw invalidOption(shown, `must be one of ${names.map((name) => `"${name}"`).join(", ")}${meant(value, names)}`);
         return value;
       case "function":

@@ -1,12 +1,16 @@
 /** Functions on a history alone (`context-compactor/history`): cut, prompt, check, repair. */
 
 import { checkFunction, checkOptions, invalidOption, plainOptions } from "./checks.js";
-import { decode, pack, type Packed } from "./codec.js";
+import { pack, type Packed } from "./codec.js";
 import { run } from "./driver.js";
 import { started, type Engine } from "./engine.js";
 import { yesOrNo } from "./replies.js";
-import type { Format, Goal, Keep, Level, Message, Mode, NewMessageAmong, PinProposal, Preset, SummaryRequest } from "./types.js";
+import { readFormat } from "./translation.js";
+import type { CustomFormat, Format, Goal, Keep, Level, Message, Mode, NewMessageAmong, PinProposal, Preset, SummaryRequest } from "./types.js";
 import type { Problem, Split } from "./types/history.js";
+
+/** Options of which one is the format of the messages. */
+type InFormat = { format?: Format | CustomFormat };
 
 /** Asks the engine about a history as it was when it was packed: what the app changes while the engine is loaded is not
  *  seen. */
@@ -24,16 +28,17 @@ async function ask<T>({ bytes, ends }: Packed, question: (engine: Engine, bytes:
  */
 export async function splitMessages<M extends Message>(
   messages: readonly M[],
-  options: { keep?: Keep; format?: Format; pins?: { match?: (message: M, index: number) => boolean } } = {},
+  options: InFormat & { keep?: Keep; pins?: { match?: (message: M, index: number) => boolean } } = {},
 ): Promise<Split<M>> {
   checkOptions(options, ["keep", "format", "pins"]);
-  const { keep, format, pins = {} } = options;
+  const { keep, pins = {} } = options;
+  const { format, codec } = readFormat(options.format);
   if (keep !== undefined) checkOptions(keep, ["messages", "tokens", "fraction"], "keep.");
   checkOptions(pins, ["match"], "pins.");
   const { match } = pins;
   checkFunction("pins.match", match);
   const given = plainOptions({ keep, format });
-  const packed = pack(messages);
+  const packed = codec.pack(messages);
   const stay = match ? messages.flatMap((message, index) => (stays(match(message, index)) ? [index] : [])) : [];
   const cut = await ask(packed, (engine, bytes, ends) => engine.splitMessages(bytes, ends, Uint32Array.from(stay), given) as {
     boundary: number;
@@ -70,7 +75,7 @@ export async function buildSummaryPrompt(
     /** The preset whose prompt to use. Default: `balanced`. */
     preset?: Preset;
     /** Default: detected. */
-    format?: Format;
+    format?: Format | CustomFormat;
     /** The kind of work, which decides what a summary must preserve. */
     mode?: Mode;
     /** How detailed the summary is: 1 compact, 2 moderate, 3 detailed. Default: by the size of the history. */
@@ -92,33 +97,34 @@ export async function buildSummaryPrompt(
   } = {},
 ): Promise<SummaryRequest> {
   const known = ["preset", "format", "mode", "detail", "goal", "contextWindow", "instructions", "previousSummary", "targetTokens", "maxInputTokens", "redact"];
-  const given = standalone(options, known);
-  return ask(pack(messages), (engine, bytes, ends) => engine.buildSummaryPrompt(bytes, ends, given) as SummaryRequest);
+  const { given, codec } = standalone(options, known);
+  return ask(codec.pack(messages), (engine, bytes, ends) => engine.buildSummaryPrompt(bytes, ends, given) as SummaryRequest);
 }
 
-/** Options of this module that are values. */
-function standalone(options: object & { redact?: object | undefined }, known: readonly string[]): object {
+/** Options of this module that are values, and how messages are read and written. */
+function standalone(options: InFormat & { redact?: object | undefined }, known: readonly string[]) {
   checkOptions(options, known);
   if (options.redact !== undefined) checkOptions(options.redact, ["secrets"], "redact.");
-  return plainOptions(options);
+  const { format, codec } = readFormat(options.format);
+  return { given: plainOptions({ ...options, format }), codec };
 }
 
 // S4.3
 /** Finds the messages of the user that state constraints, such as "never push to main": candidates for the option
  *  `pins.match`. Precise rather than complete; quotes, code and questions are skipped. */
-export async function proposePins(messages: readonly Message[], options: { format?: Format } = {}): Promise<PinProposal[]> {
-  const given = standalone(options, ["format"]);
-  return ask(pack(messages), (engine, bytes, ends) => engine.proposePins(bytes, ends, given) as PinProposal[]);
+export async function proposePins(messages: readonly Message[], options: InFormat = {}): Promise<PinProposal[]> {
+  const { given, codec } = standalone(options, ["format"]);
+  return ask(codec.pack(messages), (engine, bytes, ends) => engine.proposePins(bytes, ends, given) as PinProposal[]);
 }
 
 /** Summarizes a history without a model, by its most important sentences, in at most `targetTokens` (default: the
  *  preset's). */
 export async function extractiveSummary(
   messages: readonly Message[],
-  options: { preset?: Preset; targetTokens?: number; format?: Format; redact?: { secrets?: boolean } } = {},
+  options: InFormat & { preset?: Preset; targetTokens?: number; redact?: { secrets?: boolean } } = {},
 ): Promise<string> {
-  const given = standalone(options, ["preset", "targetTokens", "format", "redact"]);
-  return ask(pack(messages), (engine, bytes, ends) => engine.extractiveSummary(bytes, ends, given));
+  const { given, codec } = standalone(options, ["preset", "targetTokens", "format", "redact"]);
+  return ask(codec.pack(messages), (engine, bytes, ends) => engine.extractiveSummary(bytes, ends, given));
 }
 
 /** Detects the format of a history; messages of plain roles and texts are `openai-chat`. Rejects with `unknown_format` if
@@ -131,10 +137,10 @@ export async function detectFormat(messages: readonly Message[]): Promise<Format
  *  servers enforce. */
 export async function validateHistory(
   messages: readonly Message[],
-  options: { format?: Format; strict?: boolean } = {},
+  options: InFormat & { strict?: boolean } = {},
 ): Promise<{ valid: boolean; problems: Problem[] }> {
-  const given = standalone(options, ["format", "strict"]);
-  const problems = await ask(pack(messages), (engine, bytes, ends) => engine.validateHistory(bytes, ends, given) as Problem[]);
+  const { given, codec } = standalone(options, ["format", "strict"]);
+  const problems = await ask(codec.pack(messages), (engine, bytes, ends) => engine.validateHistory(bytes, ends, given) as Problem[]);
   return { valid: problems.length === 0, problems };
 }
 
@@ -143,15 +149,15 @@ export async function validateHistory(
  *  objects. */
 export async function repairHistory<M extends Message>(
   messages: readonly M[],
-  options: { format?: Format } = {},
+  options: InFormat = {},
 ): Promise<{ messages: (M | NewMessageAmong<M>)[]; changes: Problem[] }> {
-  const given = standalone(options, ["format"]);
-  const repaired = await ask(pack(messages), (engine, bytes, ends) => engine.repairHistory(bytes, ends, given) as {
+  const { given, codec } = standalone(options, ["format"]);
+  const repaired = await ask(codec.pack(messages), (engine, bytes, ends) => engine.repairHistory(bytes, ends, given) as {
     parts: ({ keep: number } | { body: string })[];
     changes: Problem[];
   });
   const parts = repaired.parts.map((part) =>
-    "keep" in part ? (messages[part.keep] as M) : (decode(part.body) as NewMessageAmong<M>),
+    "keep" in part ? (messages[part.keep] as M) : codec.decode(part.body),
   );
   return { messages: parts, changes: repaired.changes };
 }

@@ -3,6 +3,7 @@
 import { decode, encode } from "./codec.js";
 import { run } from "./driver.js";
 import type { Item } from "./options.js";
+import type { Codec, Near } from "./translation.js";
 import type { Message, NewMessageAmong } from "./types.js";
 import type { Session as Handle } from "./wasm/core.js";
 
@@ -60,7 +61,11 @@ const LONG = 1 << 16;
 /** So many objects are looked through at most before those that are gone are forgotten. */
 const SWEPT = 1_000;
 
+/** Messages of ours, and edited ones of the app's, by their text. `next`: the first index that is after such a message. */
+type Made<M> = Map<string, { message: M; next: number }>;
+
 export class MessageCache<M extends Message> {
+  readonly #codec: Codec<M>;
   /** Messages of the operation under way that have no log position yet. */
   incoming: readonly M[] = [];
   /** The app's own objects by log position. */
@@ -73,12 +78,16 @@ export class MessageCache<M extends Message> {
   #standing = new Set<Kept<M>>();
   /** Objects since those that are gone were forgotten. */
   #added = 0;
-  /** Messages of ours by their text: handed out again as the same objects. */
-  #ours = new Map<string, Message>();
+  /** Those that are handed out again as the same objects. */
+  #ours: Made<M> = new Map();
   /** What the last `prepare` handed out; our own copy of the array, which is the app's. */
   #sent: (M | NewMessageAmong<M>)[] = [];
   #sentNth = 0;
   #handle!: Handle;
+
+  constructor(codec: Codec<M>) {
+    this.#codec = codec;
+  }
 
   begin(handle: Handle, messages: number): void {
     this.#handle = handle;
@@ -107,14 +116,14 @@ export class MessageCache<M extends Message> {
     const message = kept?.message;
     if (!kept || !message || kept.isTold) return false;
     const body = run(() => this.#handle.body(seq));
-    if (body === undefined || body.length > LONG || isSame(message, body)) return false;
+    if (body === undefined || body.length > LONG || this.#isSame(message, body)) return false;
     return (kept.isTold = true);
   }
 
   /** The object of a message of the log, where it still is what was appended. */
   unchanged(logged: Place & { body: string }): M | undefined {
     const message = this.logged(logged);
-    return message && isSame(message, logged.body) ? message : undefined;
+    return message && this.#isSame(message, logged.body) ? message : undefined;
   }
 
   #keep(message: M): Kept<M> {
@@ -131,7 +140,7 @@ export class MessageCache<M extends Message> {
     const bodies = new Map(run(() => this.#handle.bodies()) as [number, string][]);
     const first = branch.findIndex((index, at) => {
       const [message, body] = [messages[at], bodies.get(index)];
-      return !message || this.#known[index]?.message !== message || (body !== undefined && !isSame(message, body));
+      return !message || this.#known[index]?.message !== message || (body !== undefined && !this.#isSame(message, body));
     });
     return first < 0 ? branch.length : first;
   }
@@ -175,7 +184,7 @@ export class MessageCache<M extends Message> {
 
   /** The objects to hand out: the app's own where the process holds them. */
   messages(items: Item[]): (M | NewMessageAmong<M>)[] {
-    const ours = new Map<string, Message>();
+    const ours: Made<M> = new Map();
     const before = this.#standing;
     this.#standing = new Set();
     const messages = this.#objects(items, ours);
@@ -215,23 +224,25 @@ export class MessageCache<M extends Message> {
     return this.#sent.slice();
   }
 
-  #objects(items: Item[], ours: Map<string, Message>): (M | NewMessageAmong<M>)[] {
-    const messages = items.map(({ seq, index, body }) => {
+  #objects(items: Item[], ours: Made<M>): M[] {
+    const near: Near<M> = { from: 0, length: this.#known.length, at: (index) => this.#known[index]?.message };
+    return items.map(({ seq, index, body: text = "null" }) => {
+      if (index !== undefined) near.from = index + 1;
       if (seq !== undefined) return this.#message(seq, index);
-      const text = body ?? "null";
-      const message = this.#ours.get(text) ?? (decode(text) as Message);
-      ours.set(text, message);
+      const known = this.#ours.get(text);
+      if (known) near.from = Math.max(near.from, known.next);
+      const message = known?.message ?? this.#codec.decode(text, near);
+      ours.set(text, { message, next: near.from });
       return message;
     });
-    return messages as (M | NewMessageAmong<M>)[];
   }
 
   /** The object of a message that is counted, or asked about. */
-  counted(whose: "new" | "logged" | "ours", at: number, body: string): Message {
-    if (whose === "logged") return this.#bySeq.get(at)?.message ?? (decode(body) as Message);
+  counted(whose: "new" | "logged" | "ours", at: number, body: string): M {
+    if (whose === "logged") return this.#bySeq.get(at)?.message ?? this.#codec.decode(body);
     const incoming = whose === "new" ? this.incoming[at] : undefined;
     // Another tab may have appended some of those that are handed over.
-    return incoming && encode(incoming, at) === body ? incoming : (decode(body) as Message);
+    return incoming && this.#codec.encode(incoming, at) === body ? incoming : this.#codec.decode(body);
   }
 
   /** Indices of the messages that are the history now: all but those that a rewind or a restore left behind. */
@@ -249,19 +260,19 @@ export class MessageCache<M extends Message> {
       this.#standing.add(kept);
       return message;
     }
-    const message = decode(run(() => this.#handle.body(seq)) ?? "null") as M;
+    const message = this.#codec.decode(run(() => this.#handle.body(seq)) ?? "null");
     this.#bySeq.set(seq, this.#keep(message));
     return message;
   }
-}
 
-/** True when the object still says what was stored. What cannot be written any more does not. */
-function isSame(message: object, body: string): boolean {
-  try {
-    const text = encode(message, 0);
-    // What others wrote, as an import, may be spelt in another way.
-    return text === body || text === encode(decode(body), 0);
-  } catch {
-    return false;
+  /** True when the object still says what was stored. What cannot be written any more does not. */
+  #isSame(message: M, body: string): boolean {
+    try {
+      const text = this.#codec.encode(message, 0);
+      // What others wrote, as an import, may be spelt in another way.
+      return text === body || text === encode(decode(body), 0);
+    } catch {
+      return false;
+    }
   }
 }

@@ -3,7 +3,7 @@
 import { Appends } from "./appends.js";
 import { checkId, checkSystemPrompt, systemPromptOf } from "./arguments.js";
 import { checkOptions, invalidOption } from "./checks.js";
-import { checkHistory, pack } from "./codec.js";
+import { checkHistory, type Packed } from "./codec.js";
 import { drive, driveSync, run, type Host, type Notice } from "./driver.js";
 import { call } from "./engine.js";
 import { MessageCache, type Place } from "./message-cache.js";
@@ -22,11 +22,13 @@ import { News } from "./news.js";
 import { Persistence } from "./persistence.js";
 import { checkPrepare, Prepares } from "./prepares.js";
 import { choosePlace, type StorePlace } from "./store/place.js";
+import { codecOf, type Codec } from "./translation.js";
 import { Turns } from "./turns.js";
 import { ASSUMED, READ_ONLY, Warnings, type Warning } from "./warnings.js";
 import { Watermarks } from "./watermark.js";
 import type {
   CompactionResult,
+  CustomFormat,
   Format,
   Message,
   NewMessageAmong,
@@ -75,6 +77,10 @@ interface Synced extends Placed, SyncResult {
  * `data_loss` if the stored session is gone, `schema_too_new` if a newer release wrote it, `store_corrupt`, and other
  * errors of the store.
  */
+export async function openSession<M extends Message = Message>(
+  options: Omit<SessionOptions, "format"> & { format: CustomFormat<M> },
+): Promise<Session<M, M>>;
+export async function openSession<M extends Message = Message>(options?: SessionOptions): Promise<Session<M>>;
 export async function openSession<M extends Message = Message>(options: SessionOptions = {}): Promise<Session<M>> {
   return startSession("openSession", options, (given, id, host, maxBatchOps) =>
     drive<Opened>(
@@ -127,7 +133,8 @@ class LiveSession<M extends Message> implements Session<M> {
   readonly #news: News;
   readonly #watermarks: Watermarks;
   readonly #persistence: Persistence;
-  readonly #cache = new MessageCache<M>();
+  readonly #codec: Codec<M>;
+  readonly #cache: MessageCache<M>;
   readonly #listeners = new Listeners();
   readonly #warnings: Warnings;
   readonly #gaps = new Set<unknown>();
@@ -146,6 +153,8 @@ class LiveSession<M extends Message> implements Session<M> {
   constructor(options: SessionOptions, given: Given, lease: Lease) {
     this.#options = options;
     this.#given = given;
+    this.#codec = codecOf<M>(given);
+    this.#cache = new MessageCache(this.#codec);
     this.#lease = lease;
     lease.users++;
     const { store } = lease;
@@ -175,7 +184,7 @@ class LiveSession<M extends Message> implements Session<M> {
     this.#host.waiting = () => this.#turns.waiting;
     for (const name of ["summarize", "summarizeResult"] as const) {
       const own = this.#host[name];
-      if (own) this.#host[name] = (request, context) => this.#turns.asking(() => own(request, context));
+      if (own) this.#host[name] = (request, context) => this.#turns.asking(() => own(this.#codec.asked(request), context));
     }
     this.#prepares = new Prepares(options, this.#turns, this.#cache, {
       drive: (begin, host, seal) => this.#drive(begin, host, seal),
@@ -187,16 +196,19 @@ class LiveSession<M extends Message> implements Session<M> {
       warn: (warning) => this.#warnings.tell(warning),
     });
     // Beside the messages, a batch has the rows of the session.
-    this.#appends = new Appends(this.#turns, store.caps.maxBatchOps - 8, async (messages, { bytes, ends }) => {
+    const append = async (messages: readonly M[], { bytes, ends }: Packed) => {
       this.#cache.incoming = messages;
       this.#place(messages, await this.#drive<Placed>((handle) => handle.append(bytes, ends)));
       void this.#persistence.watch();
-    });
+    };
+    const pack = (messages: readonly M[], earlier: readonly M[]) => this.#codec.pack(messages, 0, () => this.#textsBefore(earlier));
+    this.#appends = new Appends(this.#turns, store.caps.maxBatchOps - 8, pack, append);
     const core: Core<M> = {
       options,
       store,
       turns: this.#turns,
       cache: this.#cache,
+      codec: this.#codec,
       drive: (begin, host) => this.#drive(begin, host),
       paged: (begin) => this.#turns.queued(() => this.#drive(begin)),
       look: (at) => this.#look(at),
@@ -269,8 +281,15 @@ class LiveSession<M extends Message> implements Session<M> {
   /** Hands over a history from message `known` on. */
   #synced(messages: readonly M[], known: number): Promise<Synced> {
     this.#cache.incoming = messages.slice(known);
-    const { bytes, ends } = pack(this.#cache.incoming, known);
+    const { bytes, ends } = this.#codec.pack(messages, known);
     return this.#drive<Synced>((handle) => handle.sync(known, bytes, ends));
+  }
+
+  /** Texts of the newest messages, those of a batch that is not written yet first, the newest first. */
+  *#textsBefore(batch: readonly M[]): Generator<string> {
+    for (const message of [...batch].reverse()) yield this.#codec.encode(message, 0);
+    const bodies = run(() => this.#handle.bodies()) as [number, string][];
+    for (const [, body] of bodies.reverse()) yield body;
   }
 
   prepare(options: { signal?: AbortSignal; tools?: unknown; force?: boolean } = {}): Promise<Prepared<M>> {

@@ -4,12 +4,12 @@
  */
 
 import { checkOptions, plainOptions } from "./checks.js";
-import { pack } from "./codec.js";
 import { run } from "./driver.js";
 import { isTrap, started } from "./engine.js";
 import { CompactionError } from "./errors.js";
 import { whole } from "./text.js";
-import type { Format, Message } from "./types.js";
+import { readFormat } from "./translation.js";
+import type { CustomFormat, Format, Message } from "./types.js";
 import type { WasmModule } from "./types/platform.js";
 
 /** An encoding of OpenAI's models: `o200k_base` since GPT-4o, `cl100k_base` before. */
@@ -29,7 +29,7 @@ export interface Tokenizer {
    * Counts the tokens of a history: its texts exactly; the framing of messages, calls and results, and media by the rules of
    * `estimateTokens`, because only the provider knows these. `format`: default detected.
    */
-  countMessages(messages: readonly Message[], options?: { format?: Format }): number;
+  countMessages(messages: readonly Message[], options?: { format?: Format | CustomFormat }): number;
   /** Encodes a text: the ids of its tokens. */
   encode(text: string): Uint32Array;
   /** Decodes ids to text. A character that is incomplete, because tokens can end within one, becomes U+FFFD. */
@@ -170,11 +170,12 @@ class Instance {
     return counter.count;
   }
 
-  countMessages(messages: readonly Message[], options: { format?: Format } = {}): number {
+  countMessages(messages: readonly Message[], options: { format?: Format | CustomFormat } = {}): number {
     if (!Array.isArray(messages)) throw new CompactionError("invalid_message", "messages must be an array");
     checkOptions(options, ["format"]);
-    const { bytes, ends } = pack(messages);
-    const given = plainOptions({ format: options.format });
+    const { format, codec } = readFormat(options.format);
+    const { bytes, ends } = codec.pack(messages);
+    const given = plainOptions({ format });
     const texts = run((engine) => engine.messageTexts(bytes, ends, given)) as {
       bytes: Bytes;
       ends: Uint32Array;

@@ -1,10 +1,10 @@
 /** Estimates of tokens, by an engine that runs. The entries `tokens-….ts` start it, and say what each function does. */
 
 import { checkOptions, plainOptions } from "./checks.js";
-import { pack } from "./codec.js";
 import { run } from "./driver.js";
 import { started } from "./engine.js";
 import { estimateText } from "./text.js";
+import { readFormat } from "./translation.js";
 import type { Message } from "./types.js";
 import type { TokenEstimate, TokenInput, TokenOptions } from "./types/tokens.js";
 
@@ -17,16 +17,18 @@ export async function ready(options: { model?: string } = {}): Promise<void> {
 export function estimateTokens(input: TokenInput, options?: TokenOptions): number {
   if (options !== undefined) checkOptions(options, ["estimator", "format", "model"]);
   if (typeof input === "string") return estimateText(input, options?.estimator, options?.model);
-  const { bytes, ends } = pack(listed(input));
-  const given = plainOptions(options ?? {});
+  const { format, codec } = readFormat(options?.format);
+  const { bytes, ends } = codec.pack(listed(input));
+  const given = plainOptions({ ...options, format });
   return run((engine) => engine.estimateMessages(bytes, ends, given)).reduce((sum, tokens) => sum + tokens, 0);
 }
 
 export function estimateTokensDetailed(input: TokenInput, options: TokenOptions = {}): TokenEstimate {
   checkOptions(options, ["estimator", "format", "model"]);
-  const given = plainOptions(options);
+  const { format, codec } = readFormat(options.format);
+  const given = plainOptions({ ...options, format });
   if (typeof input === "string") return run((engine) => engine.estimateTextDetailed(input, given)) as TokenEstimate;
-  const { bytes, ends } = pack(listed(input));
+  const { bytes, ends } = codec.pack(listed(input));
   return run((engine) => engine.estimateDetailed(bytes, ends, given)) as TokenEstimate;
 }
 

@@ -1,6 +1,5 @@
 /** A session's transcript, handed out page by page: the engine says what is on a page. */
 
-import { decode } from "./codec.js";
 import type { Gap, Message } from "./types.js";
 
 /** Asks for a page; its `next` asks for the one after it. */
@@ -22,16 +21,16 @@ export interface Logged {
   body: string;
 }
 
-/** All messages in order: the app's own objects where `cached` has them. `onGap` receives what is missing before the next. */
+/** All messages in order, as `objectOf` has them. `onGap` receives what is missing before the next. */
 export async function* historyOf<M extends Message>(
   turn: Turn<{ messages: Logged[]; gaps: Gap[] }>,
-  cached: (message: Logged) => M | undefined,
+  objectOf: (message: Logged) => M,
   onGap: (gap: Gap) => void,
 ): AsyncGenerator<M> {
   for await (const { messages, gaps } of pages(turn)) {
     for (const message of messages) {
       while (gaps[0] && gaps[0].seq < message.seq) onGap(gaps.shift()!);
-      yield cached(message) ?? (decode(message.body) as M);
+      yield objectOf(message);
     }
     gaps.forEach(onGap);
   }

@@ -3,7 +3,6 @@
 export type {
   AdvancedOptions,
   CheckpointOptions,
-  CompactOptions,
   Factor3Options,
   LayeredOptions,
   OffloadOptions,
@@ -15,6 +14,7 @@ export type {
   SummarizeOptions,
 } from "./generated/options.js";
 export type * from "./types/adapters.js";
+export type * from "./types/formats.js";
 export type * from "./types/messages.js";
 export type * from "./types/models.js";
 export type * from "./types/nouns.js";

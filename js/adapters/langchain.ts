@@ -1,13 +1,12 @@
-/** Entry `context-compactor/langchain`: agents of LangChain 1. Messages are known by their `type`, whatever copy of the SDK made them,
- *  and new ones are made by the classes of those that are there. */
+/** Entry `context-compactor/langchain`: agents of LangChain 1. Its messages are read and written by `formats/langchain`. */
 
 import { invalidOption } from "../checks.js";
-import type { AdapterOptions, Message, Session, Summarize } from "../types.js";
+import { langchain, madeLike } from "../formats/langchain.js";
+import type { AdapterOptions, CustomFormat, Session, Summarize } from "../types.js";
 import { Calls } from "./calls.js";
 import { recallTools } from "./recall-tools.js";
 import { answer, textOf } from "./summarizers.js";
 import { Threads, type Fitted } from "./threads.js";
-import { Twins } from "./twins.js";
 
 /** Options of `compactionMiddleware`: those of `openSession`, and the name of the conversation. */
 export interface CompactionMiddlewareOptions extends AdapterOptions {
@@ -41,27 +40,15 @@ export interface CompactionMiddleware {
 interface BaseMessage {
   type: string;
   id?: string;
-  name?: string;
-  role?: string;
   content: string | Block[];
   tool_calls?: { id?: string; name: string; args: unknown }[];
-  tool_call_id?: string;
   additional_kwargs: Record<string, any>;
   response_metadata: Record<string, any>;
-  lc_kwargs: object;
-  constructor: Function;
 }
 
 interface Block {
   type: string;
   [field: string]: any;
-}
-
-/** What the engine reads in its place: a message of Chat Completions. */
-interface Twin {
-  role: string;
-  content: string | Block[];
-  tool_calls?: { id: string; type: "function"; function: { name: string; arguments: string } }[];
 }
 
 /**
@@ -73,10 +60,9 @@ interface Twin {
 export function compactionMiddleware(options: CompactionMiddlewareOptions = {}): CompactionMiddleware {
   const { thread, persist = false } = options;
   const by = "context-compactor/langchain";
-  const threads = new Threads(by, options as AdapterOptions & Record<string, unknown>, ["thread", "persist"], "openai-chat");
+  const threads = new Threads(by, options as AdapterOptions & Record<string, unknown>, ["thread", "persist"], FORMAT);
   if (typeof persist !== "boolean") throw invalidOption("persist", "must be true or false");
   if (persist && !threads.isKept) throw invalidOption("persist", "what leaves the agent's state would be in memory alone: give store, such as fileStore(folder)");
-  const twins = new Twins<BaseMessage>({ read, fields: ({ content, tool_calls: calls }) => [content, calls], patch, write });
   const calls = new Calls();
   const tools = threads.offersTools ? toolsOf(calls) : [];
   const replaced = new Map<string, Replaced>();
@@ -86,13 +72,12 @@ export function compactionMiddleware(options: CompactionMiddlewareOptions = {}):
     const messages = request.messages as BaseMessage[];
     const first = messages.findIndex(({ type }) => type !== "system");
     const leading = messages.slice(0, Math.max(first, 0));
-    const given = messages.slice(leading.length);
     const modelName = model.model ?? model.modelName;
     const id = (typeof thread === "function" ? thread(request) : thread) ?? threadOf(runtime?.configurable);
     if (persist && id === undefined) throw invalidOption("persist", "needs the name of the conversation: configurable.thread_id, or option thread");
     const asked = {
       id,
-      messages: given.map((message) => (isMessage(message) ? twins.read(message) : (message as unknown as Message))),
+      messages: messages.slice(leading.length),
       system: [systemMessage, ...leading].map((message?: BaseMessage) => plain(message?.content)).filter(Boolean).join("\n\n"),
       tools: definitionsOf(model, request.tools),
       model: typeof modelName === "string" ? modelName : undefined,
@@ -102,7 +87,7 @@ export function compactionMiddleware(options: CompactionMiddlewareOptions = {}):
     return threads.send(asked, async (fitted) => {
       if (!fitted) return handler(request);
       const { prepared, goal } = fitted;
-      const sent = [...leading, ...twins.write(prepared.messages, given)];
+      const sent = [...leading, ...(prepared.messages as unknown as BaseMessage[])];
       const fit = { ...request, messages: sent };
       const result = await handler(goal ? { ...fit, systemMessage: withGoal(systemMessage, goal) } : fit);
       const { id: answerId } = messageOf(result);
@@ -166,70 +151,20 @@ function threadOf({ thread_id: thread, checkpoint_ns: place = "" }: { thread_id?
   return [thread, ...place.split("|").slice(0, -1)].map(String).join("|");
 }
 
-function isMessage(message: unknown): message is BaseMessage {
-  return typeof (message as BaseMessage | undefined)?.type === "string";
-}
-
-const ROLES: Record<string, string> = { human: "user", ai: "assistant", system: "system", tool: "tool", function: "function" };
-
-function read({ type, id, name, role, content, tool_calls: calls = [], tool_call_id: answered, additional_kwargs: more }: BaseMessage): Message {
-  const called = calls.map(({ id = "", name, args }) => ({ id, type: "function", function: { name, arguments: JSON.stringify(args) } }));
-  return {
-    role: ROLES[type] ?? role ?? type,
-    ...(id ? { id } : {}),
-    content: typeof content === "string" ? content : content.filter(({ type }) => !CALLS.has(type)).map(media),
-    ...(called.length > 0 ? { tool_calls: called } : more?.["function_call"] ? { function_call: more["function_call"] } : {}),
-    ...(type === "tool" ? { tool_call_id: answered } : type === "function" ? { name } : {}),
-  } as Message;
-}
-
-/** Blocks that say what is in `tool_calls` too. */
-const CALLS = new Set(["tool_use", "tool_call", "tool_call_chunk", "input_json_delta", "function_call"]);
-
-/** A picture is counted as one, and not as text. */
-function media(block: Block): Block {
-  const { type, url, source } = block;
-  const data = block["data"] ?? source?.data;
-  if (type !== "image" || (!url && typeof data !== "string")) return block;
-  const kind = block["mimeType"] ?? block["mime_type"] ?? source?.media_type ?? "image/png";
-  return { type: "image_url", image_url: { url: url ?? `data:${kind};base64,${data}` } };
-}
-
-function patch(message: BaseMessage, edited: Message): BaseMessage {
-  const { content, tool_calls: calls = [] } = edited as Twin;
-  const { tool_calls: _, ...kwargs } = message.additional_kwargs;
-  // The raw answer, which some models send again in place of the message.
-  const { output: _raw, ...metadata } = message.response_metadata;
-  const inputs = new Map(calls.map((call) => [call.id, JSON.parse(call.function.arguments) as unknown]));
-  const isSame = JSON.stringify(content) === JSON.stringify((read(message) as Twin).content);
-  const given = isSame ? message.content : content;
-  const isCall = ({ type, id }: Block) => type === "tool_use" && inputs.has(id);
-  return again(message, {
-    content: Array.isArray(given) ? given.map((block) => (isCall(block) ? { ...block, input: inputs.get(block["id"]) } : block)) : given,
-    ...(message.tool_calls ? { tool_calls: message.tool_calls.map((call) => ({ ...call, args: inputs.get(call.id ?? "") ?? call.args })) } : {}),
-    additional_kwargs: kwargs,
-    response_metadata: metadata,
-  });
-}
-
-function write(message: Message, given: readonly BaseMessage[]): BaseMessage {
-  const { role, content } = message as Twin;
-  const like = given.find(({ type }) => ROLES[type] === role);
-  const fields = { content, additional_kwargs: { lc_source: "summarization" } };
-  // Without one like it, what the models of the SDK take for a message.
-  return like ? new (like.constructor as new (fields: object) => BaseMessage)(fields) : ({ role, ...fields } as unknown as BaseMessage);
-}
-
-/** A message of the same class with other fields. */
-function again(message: BaseMessage, fields: object): BaseMessage {
-  const { lc_kwargs: kwargs, id, name } = message;
-  return new (message.constructor as new (fields: object) => BaseMessage)({ ...kwargs, id, name, ...fields });
-}
+/** A summary is marked as those of LangChain itself are. Messages of an agent's state have an id. */
+const FORMAT: CustomFormat<BaseMessage> = {
+  ...langchain,
+  write: (message, newest) => {
+    const written = langchain.write(message, newest) as BaseMessage;
+    if (message.role !== "tool" && !message.id) written.additional_kwargs = { ...written.additional_kwargs, lc_source: "summarization" };
+    return written;
+  },
+};
 
 function withGoal(message: BaseMessage, goal: string): BaseMessage {
   const { content } = message;
-  if (Array.isArray(content)) return again(message, { content: [...content, { type: "text", text: goal }] });
-  return again(message, { content: content ? `${content}\n\n${goal}` : goal });
+  const said = Array.isArray(content) ? [...content, { type: "text", text: goal }] : content ? `${content}\n\n${goal}` : goal;
+  return madeLike(message, { content: said }) as BaseMessage;
 }
 
 function plain(content: BaseMessage["content"] = ""): string {

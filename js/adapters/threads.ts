@@ -6,7 +6,7 @@ import { checkOptions, invalidOption } from "../checks.js";
 import { isContextOverflow } from "../overflow.js";
 import { openSession } from "../session.js";
 import { memoryStore } from "../store/memory.js";
-import type { AdapterOptions, Format, Message, Prepared, Session, SessionOptions, Summarize } from "../types.js";
+import type { AdapterOptions, CustomFormat, Format, Message, Prepared, Session, SessionOptions, Summarize } from "../types.js";
 import { warnOnce } from "../warnings.js";
 
 /** What an adapter hands over of one request of the app. */
@@ -82,7 +82,7 @@ class OpenThread {
 /** The conversations of one adapter. */
 export class Threads {
   readonly #by: string;
-  readonly #format: Format | undefined;
+  readonly #format: Format | CustomFormat | undefined;
   readonly #options: AdapterOptions;
   /** Sessions outlive the process. */
   readonly isKept: boolean;
@@ -91,7 +91,7 @@ export class Threads {
   readonly #open = new Set<OpenThread>();
 
   /** `own` are the names of options that the adapter reads itself; `by` names it in warnings. */
-  constructor(by: string, options: AdapterOptions & Record<string, unknown>, own: readonly string[], format?: Format) {
+  constructor(by: string, options: AdapterOptions & Record<string, unknown>, own: readonly string[], format?: Format | CustomFormat) {
     this.#by = by;
     this.#format = format;
     checkAdapterOptions(options);
@@ -180,13 +180,13 @@ export class Threads {
     this.warn(error);
   }
 
-  #of(id: string | undefined, request: AdapterRequest, format: Format | undefined, canAsk: boolean): OpenThread {
+  #of(id: string | undefined, request: AdapterRequest, format: Format | CustomFormat | undefined, canAsk: boolean): OpenThread {
     if (id !== undefined) {
       const named = this.#named.get(id) ?? this.#begin(id, request, format, canAsk);
       this.#named.set(id, named);
       return this.#used(named);
     }
-    const keys = request.messages.map(keyOf);
+    const keys = request.messages.map((message) => keyOf(typeof format === "object" ? format.read(message) : message));
     const thread = this.#recognized(keys) ?? this.#begin(undefined, request, format, canAsk);
     thread.last = keys;
     return this.#used(thread);
@@ -209,13 +209,13 @@ export class Threads {
     return best;
   }
 
-  #begin(id: string | undefined, { model }: AdapterRequest, format: Format | undefined, canAsk: boolean): OpenThread {
+  #begin(id: string | undefined, { model }: AdapterRequest, format: Format | CustomFormat | undefined, canAsk: boolean): OpenThread {
     const thread = new OpenThread((self) => this.#session(self, id, model, format, canAsk));
     thread.session.catch(() => this.#forget(thread));
     return thread;
   }
 
-  async #session(thread: OpenThread, id: string | undefined, model: string | undefined, format: Format | undefined, canAsk: boolean) {
+  async #session(thread: OpenThread, id: string | undefined, model: string | undefined, format: Format | CustomFormat | undefined, canAsk: boolean) {
     await started();
     const { strict: _, recall, summarize, systemPrompt, ...rest } = this.#options;
     const own: Summarize = async (request, context) => {

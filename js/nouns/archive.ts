@@ -9,7 +9,7 @@ import type { Checkpoint, Gap, Message, SessionArchive, SessionInfo, SessionMeta
 import type { Core } from "./core.js";
 
 export function archiveOf<M extends Message>(core: Core<M>, persistence: Persistence): SessionArchive<M> {
-  const { store, turns, cache, drive, paged, look, notify } = core;
+  const { store, turns, cache, codec, drive, paged, look, notify } = core;
   return {
     get durability() {
       return store.caps.durable;
@@ -43,7 +43,7 @@ export function archiveOf<M extends Message>(core: Core<M>, persistence: Persist
         notify({ event: "data-loss", kind: "records", lostRecords: count, seq, index, reason });
       const messages = historyOf<M>(
         (cursor) => paged<{ messages: Logged[]; gaps: Gap[] }>((handle) => handle.history(cursor)),
-        (message) => cache.unchanged(message),
+        (message) => cache.unchanged(message) ?? codec.decode(message.body),
         onGap ?? tell,
       );
       return asRecord("history", messages);

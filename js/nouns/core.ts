@@ -3,6 +3,7 @@
 import type { Host, Notice } from "../driver.js";
 import { CompactionError } from "../errors.js";
 import type { MessageCache } from "../message-cache.js";
+import type { Codec } from "../translation.js";
 import type { Turns } from "../turns.js";
 import type { Message, SessionOptions, Store } from "../types.js";
 import type { Operation, Session as Handle } from "../wasm/core.js";
@@ -12,6 +13,7 @@ export interface Core<M extends Message> {
   readonly store: Store;
   readonly turns: Turns;
   readonly cache: MessageCache<M>;
+  readonly codec: Codec<M>;
   /** Runs an operation of the engine to its end. */
   drive<T>(begin: (handle: Handle) => Operation, host?: Host): Promise<T>;
   /** Runs a step that reads one page; other calls may come between two of them. */

@@ -3,7 +3,8 @@
 import { encodeCall } from "../arguments.js";
 import { checkOptions, checkWhole, invalidOption } from "../checks.js";
 import { decode } from "../codec.js";
-import type { Format, Message, RecallTools, SessionRecall, ToolDefinition } from "../types.js";
+import { readFormat } from "../translation.js";
+import type { CustomFormat, Format, Message, RecallTools, SessionRecall, ToolDefinition } from "../types.js";
 import type { Core } from "./core.js";
 
 export function recallOf<M extends Message>({ turns, drive, look }: Core<M>): SessionRecall {
@@ -30,8 +31,9 @@ export function recallOf<M extends Message>({ turns, drive, look }: Core<M>): Se
         return drive((handle) => handle.search(query, limit));
       }),
 
-    tools<F extends Format>(format?: F): RecallTools<F> {
+    tools<F extends Format>(given?: F | CustomFormat): RecallTools<F> {
       turns.checkOpen();
+      const { format } = readFormat(given);
       if (format !== undefined && typeof format !== "string") throw invalidOption("format", "must be the name of a format");
       const found = look<{ format: F; definitions: ToolDefinition<F>[] }>((handle) => handle.tools(format));
       return { definitions: found.definitions, handle: (call) => answer(call, found.format) };

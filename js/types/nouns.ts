@@ -1,6 +1,7 @@
 /** The parts of a session: `session.context`, `.recall`, `.pins`, `.snapshots`, `.goal`, `.archive`. */
 
-import type { Format, Usage } from "./messages.js";
+import type { CustomFormat } from "./formats.js";
+import type { Format, NewMessageAmong, Usage } from "./messages.js";
 import type { ContextUsage, LedgerEntry, PinProposal, Plan } from "./results.js";
 import type { Gap, SearchHit, SessionInfo, Verified } from "./session.js";
 import type { Checkpoint, ContextParts, Goal, SessionMetadata, SnapshotInfo, Validation } from "./state.js";
@@ -8,11 +9,12 @@ import type { Store } from "./store.js";
 import type { RecallTools } from "./tools.js";
 
 /** The context: the messages that the model sees now, and how much of the window they take. */
-export interface SessionContext<M> {
-  /** The format of the session's messages. Until messages decide it, the option `format`, by default `openai-chat`. */
+export interface SessionContext<M, N = NewMessageAmong<M>> {
+  /** The format of the session's messages; of a format of your own, its `base`. Until messages decide it, the option `format`,
+   *  by default `openai-chat`. */
   readonly format: Format;
   /** The context by its parts: system prompt, checkpoints, recent messages. */
-  parts(): Promise<ContextParts<M>>;
+  parts(): Promise<ContextParts<M, N>>;
   /** Tokens by category, the window and the threshold. Synchronous: as of the last call that read the store. */
   usage(): ContextUsage;
   /** Tokens that the next messages may take: the window less the context and the reserve for the answer; never below 0. */
@@ -53,9 +55,9 @@ export interface SessionRecall {
    *  `limit` passages (default 10), best match first. */
   search(query: string, options?: { limit?: number }): Promise<SearchHit[]>;
   /** Returns the tools `recall_read` and `recall_search` for the model: definitions for the request, and `handle`, which
-   *  answers its calls. `format` is that of the request; default: the session's (name it while the session is empty).
+   *  answers its calls. `format` is that of the request; default: `context.format` (name it while the session is empty).
    *  Their results are never offloaded. */
-  tools<F extends Format = Format>(format?: F): RecallTools<F>;
+  tools<F extends Format = Format>(format?: F | CustomFormat): RecallTools<F>;
 }
 
 /** Messages that are kept verbatim forever. */

@@ -1,9 +1,21 @@
 /** Types of option values, and of what callbacks receive. */
 
-import type { Names, SessionOptions as GeneratedSessionOptions } from "../generated/options.js";
+import type { CompactOptions as NativeOptions, Names, SessionOptions as NativeSessionOptions } from "../generated/options.js";
+import type { CustomFormat } from "./formats.js";
+import type { Format } from "./messages.js";
+
+/** The option `format`, which may also be one of the app's own. */
+interface AnyFormat {
+  /** The format of the messages: its name, or how messages of another library or of your own are read and written
+   *  (`CustomFormat`; `context-compactor/formats` has those of several libraries). Default: detected from the messages. */
+  format?: Format | CustomFormat;
+}
+
+/** Options of everything that plans or compacts. */
+export interface CompactOptions extends Omit<NativeOptions, "format">, AnyFormat {}
 
 /** Options of a session: those of `compact` without `state`, since a session keeps its state itself, and its own. */
-export interface SessionOptions extends Omit<GeneratedSessionOptions, "state"> {}
+export interface SessionOptions extends Omit<NativeSessionOptions, "format" | "state">, AnyFormat {}
 
 /** How tokens are estimated: `calibrated` (default) is fitted to real tokenizers, `chars4` is `round(characters / 4)`. */
 export type Estimator = "calibrated" | "chars4";

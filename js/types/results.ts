@@ -229,9 +229,9 @@ export interface UsageCorrection {
 }
 
 /** Result of `prepare`. */
-export interface Prepared<M = Message> {
+export interface Prepared<M = Message, N = NewMessageAmong<M>> {
   /** The messages to send now. */
-  messages: (M | NewMessageAmong<M>)[];
+  messages: (M | N)[];
   /** The system prompt to send, with the active goal at its end. Absent when the session has neither. */
   system?: string;
   /** How full the context is. */
@@ -245,7 +245,7 @@ export interface Prepared<M = Message> {
    *  finds room stores the context. */
   stored: boolean;
   /** Result of the summary, when one was attempted. */
-  result?: CompactionResult<M | NewMessageAmong<M>>;
+  result?: CompactionResult<M | N>;
   /** A summary is being written in the background, and this prompt does not wait for it (option `background`). */
   pending?: true;
 }

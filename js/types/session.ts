@@ -189,7 +189,7 @@ export interface StepOptions {
 
 /** A conversation that is kept within the context window and stored whole. An agent's loop calls `append` and `prepare`.
  *  Every call rejects with `closed` after `close`, and with the errors of the store. */
-export interface Session<M = Message> extends AsyncDisposable {
+export interface Session<M = Message, N = NewMessageAmong<M>> extends AsyncDisposable {
   /** The session's name in its store. */
   readonly id: string;
   /** Appends messages, in the app's own format; durable when it resolves. Append a message when it is complete and do not
@@ -213,18 +213,18 @@ export interface Session<M = Message> extends AsyncDisposable {
    *  of the request, which are counted. `force`: compact below the threshold too, after the provider refused the prompt as
    *  too long. Rejects with `context_overflow` when the context cannot be made to fit (`cause`: the error of a failed
    *  summary, if that is why), `invalid_message` when no message could be sent, and `aborted` after `signal`. */
-  prepare(options?: { signal?: AbortSignal; tools?: unknown; force?: boolean }): Promise<Prepared<M>>;
+  prepare(options?: { signal?: AbortSignal; tools?: unknown; force?: boolean }): Promise<Prepared<M, N>>;
   /** One step of a loop that holds the whole history, as adapters of SDKs do: `context.recordUsage(usage)`, `sync(messages)`
    *  and `prepare({ tools, signal, force })`, in this order. Rejects with the errors of each. */
-  step(messages: readonly M[], options?: StepOptions): Promise<Prepared<M>>;
+  step(messages: readonly M[], options?: StepOptions): Promise<Prepared<M, N>>;
   /** Compacts now, whatever the threshold. `instructions` are added to the summary prompt. A failed summary is not thrown:
    *  the result has `success: false` and the `error`. Rejects with `aborted` after `signal`. */
-  compact(options?: { instructions?: string; signal?: AbortSignal }): Promise<CompactionResult<M | NewMessageAmong<M>>>;
+  compact(options?: { instructions?: string; signal?: AbortSignal }): Promise<CompactionResult<M | N>>;
   /** Creates a session with the context of this one, for a sub-agent: the same messages, settings and goal. Its archive
    *  begins with the messages of this context; messages that a summary replaced stay in this session's. Stored texts are
    *  copied, so neither session depends on the other. `id`: default a new one. Rejects with `conflict` if the store has a
    *  session of that id. */
-  fork(options?: { id?: string }): Promise<Session<M>>;
+  fork(options?: { id?: string }): Promise<Session<M, N>>;
   /** Calls `listener` at every such event. Returns the function that ends this. A listener's exception becomes an uncaught
    *  one and fails no call. */
   on<E extends keyof SessionEvents>(event: E, listener: (data: SessionEvents[E]) => void): () => void;
@@ -232,7 +232,7 @@ export interface Session<M = Message> extends AsyncDisposable {
    *  delete everything that the session stored. */
   close(options?: { delete?: boolean }): Promise<void>;
   /** The context: the messages that the model sees now. */
-  readonly context: SessionContext<M>;
+  readonly context: SessionContext<M, N>;
   /** Reading and searching messages that are no longer in the context. */
   readonly recall: SessionRecall;
   /** Messages that are kept verbatim forever. */

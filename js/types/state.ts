@@ -95,13 +95,13 @@ export interface SnapshotInfo {
 
 /** The context by its parts, in this order: system prompt, checkpoints, recent messages. The object and its lists are
  *  frozen; the messages are the app's own. */
-export interface ContextParts<M = Message> {
+export interface ContextParts<M = Message, N = NewMessageAmong<M>> {
   /** The session's system prompt, without the goal. */
   readonly systemPrompt?: string;
   /** The summaries in the context, oldest first. */
   readonly checkpoints: readonly Readonly<Checkpoint>[];
   /** All other messages of the context, without those of the system. */
-  readonly recentMessages: readonly (M | NewMessageAmong<M>)[];
+  readonly recentMessages: readonly (M | N)[];
   /** Tokens. `system`: of the system prompt, tools and goal. `checkpoints` and `recent`: of those lists. `total`: of all. */
   readonly tokenCount: Readonly<{ system: number; checkpoints: number; recent: number; total: number }>;
 }

@@ -1,5 +1,6 @@
 /** Types of `context-compactor/tokens`. */
 
+import type { CustomFormat } from "./formats.js";
 import type { Format, Message } from "./messages.js";
 import type { Estimator } from "./options.js";
 
@@ -11,7 +12,7 @@ export interface TokenOptions {
   /** The method: `calibrated` (default) is fitted to real tokenizers, `chars4` is `round(characters / 4)`. */
   estimator?: Estimator;
   /** The format of the messages. Default: detected. */
-  format?: Format;
+  format?: Format | CustomFormat;
   /** The model to count for; an unknown name throws `unknown_model`. Default: OpenAI's models since GPT-4o. */
   model?: string;
 }

@@ -42,8 +42,8 @@ const WAYS = {
   },
 };
 
-/** Roles of the log of a conversation of so many calls of one tool each. */
-const rolesAfter = (calls) => ["user", ...Array.from({ length: calls }, () => ["assistant", "tool"]).flat(), "assistant"];
+/** Types of the log of a conversation of so many calls of one tool each. */
+const typesAfter = (calls) => ["human", ...Array.from({ length: calls }, () => ["ai", "tool"]).flat(), "ai"];
 
 const ask = (text = TASK) => [new HumanMessage(text)];
 
@@ -61,7 +61,7 @@ for (const [way, run] of Object.entries(WAYS)) {
     assert.equal(messages.length, 122);
     const results = messages.filter(ToolMessage.isInstance);
     assert.deepEqual(results.map(({ text }) => text), Array.from({ length: 60 }, (_, nth) => fileText(nth)));
-    assert.deepEqual((await logOf(await compaction.session("one"))).map(({ role }) => role), rolesAfter(60).slice(0, -1));
+    assert.deepEqual((await logOf(await compaction.session("one"))).map(({ type }) => type), typesAfter(60).slice(0, -1));
   });
 
   test(`E13, E20: ${way}: only summaries make room; the agent's own model writes them, and the app does not see them`, async (context) => {
@@ -152,7 +152,7 @@ test("E13: an agent that another one calls has a session of its own", async (con
   const messages = await WAYS.invoke(agent, ask(), inThread("one"));
   assert.equal(messages.at(-1).text, DONE);
   const log = await logOf(await compaction.session("one"));
-  assert.deepEqual(log.map(({ role }) => role), rolesAfter(3).slice(0, -1));
+  assert.deepEqual(log.map(({ type }) => type), typesAfter(3).slice(0, -1));
 });
 
 test("E13: the recall tools are the agent's; they say what the engine's say, and can be left away", async (context) => {

@@ -165,7 +165,7 @@ const ADAPTERS = {
   "ai-sdk": ["entry/ai-sdk-inline", "adapters/ai-sdk", "adapters/recall-tools"],
   fetch: ["entry/fetch-inline", "adapters/fetch"],
   summarizers: ["entry/summarizers", "adapters/summarizers", "adapters/usage", "adapters/chrome"],
-  langchain: ["entry/langchain-inline", "adapters/langchain", "adapters/twins"],
+  langchain: ["entry/langchain-inline", "adapters/langchain", "formats/langchain"],
   mastra: ["entry/mastra-inline", "adapters/mastra"],
   cloudflare: ["entry/cloudflare-inline", "adapters/cloudflare"],
   "tanstack-ai": ["entry/tanstack-ai-inline", "adapters/tanstack-ai", "adapters/twins"],

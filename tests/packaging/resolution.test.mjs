@@ -30,11 +30,12 @@ const imports = `import { compact } from "context-compactor";
   import { contextCompactor as tanStackCompactor } from "context-compactor/tanstack-ai";
   import { CompactingSession } from "context-compactor/openai-agents";
   import { chrome } from "context-compactor/summarizers";
+  import { bedrock } from "context-compactor/formats";
   export type Types = [AiSdkCompactor, RedisStoreOptions, SqlDriver, Split, DocumentedSession, ReactStats, TokenEstimate];
   export const tokens: number = estimateTokens("x");
   export const result: Promise<{ success: boolean }> = compact([]);
   export const started: Promise<void> = initialize(new Uint8Array(8));
-  export const others: unknown[] = [fileStore, durableObjectStore, redisStore, sqliteDriver, sqlStore, recall, chatCommand, detectFormat, optionsFromEnv, stats, storeConformance, contextCompactor, compactingFetch, compactionMiddleware, MastraCompactor, tanStackCompactor, CompactingSession, withCompaction, chrome];`;
+  export const others: unknown[] = [fileStore, durableObjectStore, redisStore, sqliteDriver, sqlStore, recall, chatCommand, detectFormat, optionsFromEnv, stats, storeConformance, contextCompactor, compactingFetch, compactionMiddleware, MastraCompactor, tanStackCompactor, CompactingSession, withCompaction, chrome, bedrock];`;
 
 test("F35", async (context) => {
   const temporary = await temporaryFolder(context);

@@ -2,6 +2,7 @@
 
 import * as inlined from "context-compactor";
 import * as evaluator from "context-compactor-evaluator";
+import * as formats from "context-compactor/formats";
 import { fileStore } from "context-compactor/node";
 import * as slim from "context-compactor/slim";
 
@@ -15,6 +16,25 @@ export const store: inlined.Store = fileStore("sessions", { durability: "relaxed
 type Missing = Exclude<keyof typeof inlined, keyof typeof slim>;
 type Added = Exclude<keyof typeof slim, keyof typeof inlined>;
 export const differences: [Missing extends never ? true : false, Added] = [true, "initialize"];
+
+// With a format of the app's own, all messages are the app's.
+type Line = { from: "me" | "it"; text: string };
+const lines: inlined.CustomFormat<Line> = {
+  name: "lines",
+  base: "openai-chat",
+  read: ({ from, text }) => ({ role: from === "me" ? "user" : "assistant", content: text }),
+  write: ({ role, content }) => ({ from: role === "user" ? "me" : "it", text: content }),
+};
+export const inLines: Promise<Line[]> = inlined.openSession({ format: lines }).then(async (session) => (await session.prepare()).messages);
+export const compacted: Promise<Line[]> = inlined.compact([{ from: "me", text: "…" } as Line], { format: lines }).then(({ messages }) => messages);
+export const carried: Promise<inlined.State | null> = inlined.compact<Line>([], { format: lines, state: null }).then(({ state }) => state);
+// A table fits whatever types its library has.
+export const ofBedrock = inlined.openSession<Line>({ format: formats.bedrock }).then((session) => session.sync([]));
+export const all: inlined.CustomFormat[] = Object.values(formats);
+// @ts-expect-error: messages of another type.
+void inlined.openSession({ format: lines }).then((session) => session.append({ role: "user", content: "…" }));
+// @ts-expect-error: it must say how it is written.
+void inlined.openSession({ format: { name: "lines", base: "openai-chat", read: () => ({}) } });
 
 // The evaluator stands alone: it is typed by the messages of its transcripts.
 type Own = { role: "user" | "assistant"; content: string; at: Date };
