@@ -73,13 +73,13 @@ export function ofAnswer(given: object): string {
   return "";
 }
 
-/** How to convert an instance of another library's class; empty for others. */
+/** How to have an instance of another library's class read; empty for others. */
 export function converter(value: object): string {
   try {
     const own = value as { lc_namespace?: unknown; lc_serializable?: unknown };
     const isLangChain = Array.isArray(own.lc_namespace) || "lc_serializable" in value;
     if (isLangChain || /^(System|Human|AI|Tool|Chat|Function)Message(Chunk)?$/.test(className(value))) {
-      return "; this looks like a message of LangChain: convertMessagesToCompletionsMessageParams({ messages }) of @langchain/openai makes plain ones";
+      return "; this looks like a message of LangChain: pass `format: langchain`, imported from context-compactor/formats";
     }
   } catch {
     // Something that cannot be looked into.

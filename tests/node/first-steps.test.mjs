@@ -46,8 +46,8 @@ const invocations = { role: "assistant", content: "", toolInvocations: [{ state:
 const camel = { role: "assistant", content: "x", toolCalls: [{ id: "c", name: "read", arguments: {} }] };
 for (const format of [undefined, "openai-chat", "ai-sdk", "anthropic"]) {
   for (const [name, message] of [["toolInvocations", invocations], ["toolCalls", camel], ["toolInvocations", { ...invocations, parts: [{ type: "tool-invocation", toolInvocation: {} }] }]]) {
-    test(`F9: calls in ${name}${message.parts ? " and parts" : ""} are refused with format ${format}, and said how to convert`, async () => {
-      const refused = (index) => fails("unknown_format", { index, message: new RegExp(`looks like .*\`${name}\``) });
+    test(`F9: calls in ${name}${message.parts ? " and parts" : ""} are refused with format ${format}, and said how to read them`, async () => {
+      const refused = (index) => fails("unknown_format", { index, message: new RegExp(`\`${name}\`.*looks like .*context-compactor/formats`) });
       const given = format ? { format } : {};
       const session = await memory(given);
       await session.append(user("q"));

@@ -38,24 +38,26 @@ const fn = (args) => ({ name: "read", arguments: args });
 const output = { type: "text", text: "x" };
 /** Whose messages, the messages, what the error names, and what to write for it. */
 const SHAPES = [
-  ["OpenAI Agents", [user, { type: "function_call", callId: "c", ...fn("{}") }], /OpenAI Agents/, /call_id/],
-  ["OpenAI Agents, results", [user, { type: "function_call_result", callId: "c", name: "read", output }], /OpenAI Agents/, /function_call_output/],
-  ["TanStack AI, of the UI", [{ id: "1", role: "user", parts: [{ type: "text", content: "Hi." }] }], /TanStack AI/, /convertMessagesToModelMessages/],
-  ["TanStack AI, of the model", [user, { role: "assistant", content: null, toolCalls: [{ id: "c", type: "function", function: fn("{}") }] }], /TanStack AI/, /tool_calls/],
-  ["AG-UI", [{ id: "1", ...user }, { id: "2", role: "tool", toolCallId: "c", content: "x" }], /AG-UI/, /tool_call_id/],
-  ["Mistral", [user, { role: "assistant", content: "", toolCalls: [{ id: "c", function: fn({ path: "a" }) }] }], /Mistral/, /tool_calls/],
-  ["Bedrock", [{ role: "user", content: [{ text: "Hi." }] }, { role: "assistant", content: [{ toolUse: { toolUseId: "t", name: "read", input: {} } }] }], /Bedrock/, /tool_use/],
-  ["Cohere", [user, { role: "tool", tool_call_id: "c", content: [{ type: "document", document: { data: "x" } }] }], /Cohere/, /as one text/],
+  ["OpenAI Agents", [user, { type: "function_call", callId: "c", ...fn("{}") }], /OpenAI Agents/, /format: openaiAgents`/],
+  ["OpenAI Agents, results", [user, { type: "function_call_result", callId: "c", name: "read", output }], /OpenAI Agents/, /format: openaiAgents`/],
+  ["TanStack AI, of the UI", [{ id: "1", role: "user", parts: [{ type: "text", content: "Hi." }] }], /TanStack AI/, /format: tanstack`/],
+  ["TanStack AI, of the model", [user, { role: "assistant", content: null, toolCalls: [{ id: "c", type: "function", function: fn("{}") }] }], /TanStack AI/, /format: agui, tanstack or mistral`/],
+  ["AG-UI", [{ id: "1", ...user }, { id: "2", role: "tool", toolCallId: "c", content: "x" }], /AG-UI/, /format: agui, tanstack/],
+  ["Mistral", [user, { role: "assistant", content: "", toolCalls: [{ id: "c", function: fn({ path: "a" }) }] }], /Mistral/, /or mistral`/],
+  ["Bedrock", [{ role: "user", content: [{ text: "Hi." }] }, { role: "assistant", content: [{ toolUse: { toolUseId: "t", name: "read", input: {} } }] }], /Bedrock/, /format: bedrock`/],
+  ["Cohere", [user, { role: "tool", tool_call_id: "c", content: [{ type: "document", document: { data: "x" } }] }], /Cohere/, /format: cohere`/],
   ["Cohere, its first", [{ role: "USER", message: "Hi." }, { role: "CHATBOT", message: "Hello." }], /Cohere/, /small letters/],
-  ["Ollama", [user, { role: "assistant", content: "", tool_calls: [{ function: fn({ path: "a" }) }] }], /Ollama/, /as JSON text/],
-  ["Ollama, results", [user, { role: "tool", tool_name: "read", content: "x" }], /Ollama/, /tool_call_id/],
-  ["MCP", [{ role: "user", content: { type: "text", text: "Hi." } }], /MCP/, /\[content\]/],
+  ["Ollama", [user, { role: "assistant", content: "", tool_calls: [{ function: fn({ path: "a" }) }] }], /Ollama/, /format: ollama`/],
+  ["Ollama, results", [user, { role: "tool", tool_name: "read", content: "x" }], /Ollama/, /format: ollama`/],
+  ["MCP", [{ role: "user", content: { type: "text", text: "Hi." } }], /MCP/, /format: mcp`/],
   ["MCP, what a tool answered", [{ content: [output], isError: false }], /MCP/, /result/],
-  ["LangChain, serialized", [{ lc: 1, type: "constructor", id: ["langchain_core"], kwargs: { content: "Hi." } }], /LangChain/, /convertMessagesToCompletionsMessageParams/],
+  ["LangChain, serialized", [{ lc: 1, type: "constructor", id: ["langchain_core"], kwargs: { content: "Hi." } }], /LangChain/, /format: langchain`/],
+  ["Mastra's storage", [{ id: "1", role: "user", content: { format: 2, parts: [{ type: "text", text: "Hi." }] } }], /Mastra/, /format: mastra`/],
+  ["the AI SDK 4", [user, { id: "2", role: "assistant", content: "", toolInvocations: [{ state: "result", toolCallId: "c", toolName: "read", args: {}, result: "x" }] }], /AI SDK 4/, /format: aiSdk4`/],
 ];
 
 for (const [name, messages, library, way] of SHAPES) {
-  test(`F34: messages of ${name} are told, with the way to convert them`, async () => {
+  test(`F34, E11: messages of ${name} are told, with the way to read them`, async () => {
     const told = ({ code, message }) => {
       assert.ok(["unknown_format", "invalid_message"].includes(code), code);
       for (const words of [/this looks like/, library, way]) assert.match(message, words);
@@ -69,12 +71,12 @@ for (const [name, messages, library, way] of SHAPES) {
   });
 }
 
-test("F34: an instance of a class of LangChain names its converter", async () => {
+test("F34: an instance of a class of LangChain names its format", async () => {
   class SystemMessage {
     lc_serializable = true;
     content = "Be brief.";
   }
-  const told = { code: "unsupported_value", message: /SystemMessage.*convertMessagesToCompletionsMessageParams/ };
+  const told = { code: "unsupported_value", message: /SystemMessage.*`format: langchain`/ };
   await assert.rejects(compact([new SystemMessage()]), told);
   class Other {}
   await assert.rejects(compact([new Other()]), (error) => !error.message.includes("LangChain"));

@@ -1,4 +1,4 @@
-//! Shapes of messages that are no format of ours: which library's they look like, and how to convert them.
+//! Shapes of messages that are no format of ours: which library's they look like, and how to have them read.
 
 use super::{Format, blocks, content_blocks, tagged};
 use crate::error::{Code, Error, Result};
@@ -8,29 +8,42 @@ use serde_json_borrow::Value;
 /// A shape, and what to do about it.
 struct Shape {
     name: &'static str,
-    convert: &'static str,
+    fix: Fix,
     is_it: fn(&Value<'_>) -> bool,
 }
 
+/// What to do about messages of a shape.
+enum Fix {
+    /// Pass one of these of `context-compactor/formats` as `format`.
+    Table(&'static str),
+    Convert(&'static str),
+}
+
 /// The first that fits is named.
-const SHAPES: [Shape; 10] = [
+const SHAPES: [Shape; 13] = [
     Shape {
         name: "an item of the OpenAI Agents SDK",
-        convert: "write `call_id` for `callId`, `function_call_output` for `function_call_result` and its output as a text \
-                  (openai-responses)",
+        fix: Fix::Table("openaiAgents"),
         is_it: |message| has(message, "callId") && has(message, "type"),
     },
     Shape {
         name: "a serialized message of LangChain",
-        convert: "use convertMessagesToCompletionsMessageParams of @langchain/openai (openai-chat)",
+        fix: Fix::Table("langchain"),
         is_it: |message| {
             has(message, "lc") || kind_is(message, &["human", "ai", "constructor"]) && !has(message, "role")
         },
     },
     Shape {
+        name: "a message of Mastra's storage",
+        fix: Fix::Table("mastra"),
+        is_it: |message| {
+            let content = tagged::given(message, "content");
+            content.is_some_and(|content| has(content, "format") && has(content, "parts"))
+        },
+    },
+    Shape {
         name: "a UI message of TanStack AI",
-        convert: "use its convertMessagesToModelMessages, then write `tool_calls` for `toolCalls` and `tool_call_id` for \
-                  `toolCallId` (openai-chat)",
+        fix: Fix::Table("tanstack"),
         is_it: |message| {
             let own = |part: &Value<'_>| match kind(part).as_deref() {
                 Some("text") => !has(part, "text") && has(part, "content"),
@@ -41,22 +54,15 @@ const SHAPES: [Shape; 10] = [
             matches!(tagged::given(message, "parts"), Some(Value::Array(parts)) if parts.iter().any(own))
         },
     },
-    Shape {
-        name: "a message of the AI SDK 4",
-        convert: "write each of its `toolInvocations` as a part of the AI SDK 6, as in `{ type: \"tool-read\", toolCallId, state: \
-                  \"output-available\", input: args, output: result }` (ai-sdk)",
-        is_it: loses_invocations,
-    },
+    Shape { name: "a message of the AI SDK 4", fix: Fix::Table("aiSdk4"), is_it: loses_invocations },
     Shape {
         name: "AG-UI, TanStack AI or Mistral's client",
-        convert: "write `tool_calls: [{ id, type: \"function\", function: { name, arguments } }]` for `toolCalls` and \
-                  `tool_call_id` for `toolCallId` (openai-chat)",
+        fix: Fix::Table("agui, tanstack or mistral"),
         is_it: loses_calls,
     },
     Shape {
         name: "the Converse API of Bedrock",
-        convert: "give each block its type: `{ type: \"text\", text }`, `{ type: \"tool_use\", id, name, input }` for `toolUse`, \
-                  `{ type: \"tool_result\", tool_use_id, content }` for `toolResult` (anthropic)",
+        fix: Fix::Table("bedrock"),
         is_it: |message| {
             let own =
                 ["text", "toolUse", "toolResult", "cachePoint", "reasoningContent", "image", "document"];
@@ -65,20 +71,24 @@ const SHAPES: [Shape; 10] = [
         },
     },
     Shape {
+        name: "Cohere's first API",
+        fix: Fix::Convert(
+            "write `role` in small letters (`assistant` for CHATBOT) and `content` for `message` (openai-chat)",
+        ),
+        is_it: |message| role_is(message, &["USER", "CHATBOT", "SYSTEM", "TOOL"]) && !has(message, "content"),
+    },
+    Shape {
         name: "Cohere",
-        convert: "write `role` in small letters (`assistant` for CHATBOT) and `content` for `message`, and the documents of a \
-                  result as one text (openai-chat)",
+        fix: Fix::Table("cohere"),
         is_it: |message| {
             let document =
                 |block: &Value<'_>| kind(block).as_deref() == Some("document") && has(block, "document");
-            let old = role_is(message, &["USER", "CHATBOT", "SYSTEM", "TOOL"]) && !has(message, "content");
-            old || role_is(message, &["tool"]) && content_blocks(message).iter().any(document)
+            role_is(message, &["tool"]) && content_blocks(message).iter().any(document)
         },
     },
     Shape {
         name: "Ollama",
-        convert: "give each call an `id` and `type: \"function\"`, write its arguments as JSON text, and give its result that \
-                  `tool_call_id` (openai-chat)",
+        fix: Fix::Table("ollama"),
         is_it: |message| {
             let own = |call: &Value<'_>| {
                 let function = tagged::given(call, "function");
@@ -90,30 +100,39 @@ const SHAPES: [Shape; 10] = [
         },
     },
     Shape {
+        name: "what a tool of MCP answered",
+        fix: Fix::Convert("write its content as that of a result of the tool (anthropic)"),
+        is_it: |message| {
+            let answer = !has(message, "role") && !has(message, "type") && has(message, "content");
+            has(message, "jsonrpc") || answer && has(message, "isError")
+        },
+    },
+    Shape {
         name: "MCP",
-        convert: "write its content in an array, as in `content: [content]`; what a tool answered is the content of a result \
-                  (anthropic)",
+        fix: Fix::Table("mcp"),
         is_it: |message| {
             let one = tagged::given(message, "content");
-            let prompt =
-                one.is_some_and(|content| tagged::object(content).is_some() && kind(content).is_some());
-            let answer = !has(message, "role") && !has(message, "type") && has(message, "content");
-            prompt || has(message, "jsonrpc") || answer && has(message, "isError")
+            one.is_some_and(|content| tagged::object(content).is_some() && kind(content).is_some())
         },
     },
     Shape {
         name: "a history, not a message",
-        convert: "hand over its `messages`",
+        fix: Fix::Convert("hand over its `messages`"),
         is_it: |message| {
             !has(message, "role") && matches!(tagged::given(message, "messages"), Some(Value::Array(_)))
         },
     },
 ];
 
-/// What a message looks like, and how to convert it.
+/// What a message looks like, and what to do about it.
 pub(super) fn advice(message: &Value<'_>) -> Option<String> {
-    let shape = SHAPES.iter().find(|shape| (shape.is_it)(message))?;
-    Some(format!("this looks like {}: {}", shape.name, shape.convert))
+    let Shape { name, fix, .. } = SHAPES.iter().find(|shape| (shape.is_it)(message))?;
+    Some(match fix {
+        Fix::Table(table) => {
+            format!("this looks like {name}: pass `format: {table}`, imported from context-compactor/formats")
+        }
+        Fix::Convert(how) => format!("this looks like {name}: {how}"),
+    })
 }
 
 /// Reads a message; one that cannot be read says what it looks like.
@@ -210,7 +229,9 @@ pub(super) fn refuse(messages: &[Value<'_>]) -> Result<()> {
 
 fn lost(index: usize, message: &Value<'_>) -> Error {
     let advice = advice(message).unwrap_or_default();
-    let what = format!("its calls stand in fields that no known format has; {advice}");
+    let field =
+        ["toolInvocations", "toolCalls"].into_iter().find(|key| has(message, key)).unwrap_or("toolCallId");
+    let what = format!("its calls stand in `{field}`, which no known format has; {advice}");
     Error { index: Some(index), ..Error::new(Code::UnknownFormat, what) }
 }
 
