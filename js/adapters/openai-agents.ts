@@ -114,7 +114,9 @@ export function contextCompactor(options: AgentsCompactorOptions = {}): AgentsCo
     if (isObject ? wrapped.has(model) : hasProvider) return modelData;
     const request = { input, systemInstructions: instructions, modelSettings, tools: tools.map(definitionOf), handoffs: [] };
     const sent = await fit(isObject ? model : unknownModel, isObject ? undefined : model, request, async (sent, _, session) => {
-      if (session && typeof context === "object") places.set(context, (places.get(context) ?? session) === session ? session : null);
+      if (session && context && typeof context === "object") {
+        places.set(context, [undefined, session].includes(places.get(context) as Session) ? session : null);
+      }
       return sent;
     });
     return { input: inPlace(sent.input, input, run?.originals), instructions: sent.systemInstructions };

@@ -255,10 +255,12 @@ test("E14: as a filter alone, conversations that share a context do not read eac
   const server = await provider(context, { files: 0 });
   const compaction = compactor(context, { thread: ({ agent: { name } }) => name });
   const shared = {};
-  for (const name of ["ada", "bob"]) {
+  const turn = async (name, context) => {
     const [runner, agent] = await WIRINGS.filter(compaction, providerAt(server), { name });
-    await WAYS.run(runner, agent, `The secret of ${name} is ${name}42.`, { context: shared });
-  }
+    return WAYS.run(runner, agent, `The secret of ${name} is ${name}42.`, { context });
+  };
+  for (const name of ["ada", "bob", "cy"]) await turn(name, shared);
+  for (const context of [null, "a text"]) assert.equal(await turn("dan", context), DONE);
   const [, search] = compaction.tools;
   const answer = await search.invoke({ context: shared }, '{"query":"secret"}', { toolCall: { callId: "c" } });
   assert.match(answer, /several conversations have this context/);
