@@ -143,11 +143,11 @@ test("E4: recallTools have the format that is asked for, before a history says i
   const greeting = [{ role: "user", content: "Read all files." }];
   for (const format of ["openai-chat", "anthropic", "ai-sdk"]) {
     const session = await openSession({ ...OPTIONS, format });
-    const { definitions, handle } = await recallTools(greeting, null, format);
+    const { definitions, handle } = await recallTools(greeting, null, { format });
     assert.deepEqual(definitions, session.recall.tools().definitions);
     if (format === "ai-sdk") assert.equal((await handle({ type: "tool-call", toolCallId: "c", toolName: "recall_search", input: { query: "files" } })).role, "tool");
   }
-  await assert.rejects(recallTools(greeting, null, "claude"), fails("invalid_option", { field: "format" }));
+  await assert.rejects(recallTools(greeting, null, { format: "claude" }), fails("invalid_option", { field: "format" }));
 });
 
 /** File, format, which record, how many of its messages, and a window too small for them. */

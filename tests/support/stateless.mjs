@@ -39,12 +39,12 @@ export async function answer(pool, { major, url, key, id, text, steps = 100, sum
     return { ...params, prompt: messages.map(inParts) };
   };
   const recall = (name) => async (input, { toolCallId }) => {
-    const { handle } = await recallTools(prompt, (await readChat(pool, id)).compaction, "ai-sdk");
+    const { handle } = await recallTools(prompt, (await readChat(pool, id)).compaction, { format: "ai-sdk" });
     const { content } = await handle({ type: "tool-call", toolCallId, toolName: name, input });
     return content[0].output.value;
   };
   const nth = { type: "object", properties: { nth: { type: "integer" } }, required: ["nth"] };
-  const { definitions } = await recallTools([], null, "ai-sdk");
+  const { definitions } = await recallTools([], null, { format: "ai-sdk" });
   const tools = {
     read_file: sdk.tool({ description: "Reads a file", inputSchema: sdk.jsonSchema(nth), execute: ({ nth }) => fileText(nth) }),
     ...Object.fromEntries(definitions.map(({ name, description, inputSchema }) => [name, sdk.tool({ description, inputSchema: sdk.jsonSchema(inputSchema), execute: recall(name) })])),

@@ -133,7 +133,7 @@ export async function functions(): Promise<void> {
   same<Extract<keyof SessionOptions, "state" | "goal" | "systemPrompt">, "goal" | "systemPrompt">();
   same<Extract<keyof AdapterOptions, "state" | "goal">, "goal">();
   create({ messages: [await (await recallTools<"openai-chat">(chat, carried.state)).handle({})] });
-  createMessage({ messages: [await (await recallTools(params, null, "anthropic")).handle({})] });
+  createMessage({ messages: [await (await recallTools(params, null, { format: "anthropic" })).handle({})] });
 
   const split = await splitMessages(params, { pins: { match: (message) => message.role === "user" } });
   same<typeof split, Split<MessageParam>>();
