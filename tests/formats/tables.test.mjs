@@ -72,6 +72,8 @@ async function ofAgents(context) {
     { type: "computer_call_result", callId: "m1", output: { type: "computer_screenshot", data: `data:image/png;base64,${PNG}` } },
     { type: "message", role: "assistant", status: "completed", content: [{ type: "output_text", text: "Done." }] },
   ];
+  // Models that give no ids.
+  assert.deepEqual((await validateHistory([call("c1", { id: "FAKE_ID" }), result("c1", "a"), call("c2", { id: "FAKE_ID" }), result("c2", "b")], { format: formats.openaiAgents })).problems, []);
   return { samples: [history, others], accept: (sent) => sent.forEach((item) => protocol.ModelItem.parse(item)) };
 }
 
@@ -255,7 +257,14 @@ function ofMcp() {
     { role: "user", content: { type: "tool_result", toolUseId: "t2", content: [], structuredContent: { text: fileText(2) } } },
     { role: "assistant", content: { type: "text", text: "Done." } },
   ];
-  return { samples: [messages], accept: (sent) => sent.forEach((message) => SamplingMessageSchema.parse(message)) };
+  const accept = (sent) => {
+    for (const message of sent) {
+      SamplingMessageSchema.parse(message);
+      // Clients from before there were tools take one block alone.
+      assert.ok(!Array.isArray(message.content) || message.content.length > 1);
+    }
+  };
+  return { samples: [messages], accept };
 }
 
 function ofChrome() {

@@ -279,6 +279,24 @@ test("E10 a copy that does not say what the context should have is not sent", as
   for (const message of edited) assert.deepEqual([message.more, /off_/.test(message.said)], [undefined, true]);
 });
 
+test("E10 ids that recur: an edited copy is one of its own message, whatever is between", async () => {
+  const more = (nth, said) => [
+    { from: "it", did: [{ key: "c", what: "write", how: { text: nth === 3 ? "short" : `${nth}: ${LINE.repeat(30)}` } }], more: { nth } },
+    { from: "tool", answers: "c", said, more: { nth } },
+  ];
+  const messages = [{ from: "me", said: "Write.", more: {} }, ...Array.from({ length: 12 }, (_, nth) => more(nth, nth === 3 ? "Done." : `Done ${nth}. ${LINE.repeat(30)}`)).flat()];
+  const options = { ...OPTIONS, clear: { inputs: true, keepRecent: 2, minTokens: 50 }, compactAt: { tokens: 6_000 }, offload: false, admit: false, digest: false };
+  const session = await openSession(options);
+  await session.sync(messages);
+  for (const { messages: sent } of [await session.prepare(), await compact(messages, { ...options, state: null })]) {
+    assert.equal(sent.length, messages.length);
+    const edited = [...sent.keys()].filter((at) => sent[at] !== messages[at]);
+    assert.ok(edited.some((at) => sent[at].did) && edited.some((at) => sent[at].answers) && edited.some((at) => at > 8), JSON.stringify(edited));
+    assert.deepEqual(sent.map(({ more }) => more), messages.map(({ more }) => more));
+  }
+  await session.close();
+});
+
 test("E10 a message that grows is known by the id that `id` returns", async () => {
   const format = { ...own, id: ({ more }) => more?.id };
   const session = await openSession({ format, contextWindow: 100_000 });
