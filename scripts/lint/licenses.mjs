@@ -24,6 +24,7 @@ const TOOLS = new Map([
   [/^(@img\/sharp-|sharp$)/, ["LGPL-3.0-or-later"]],
   [/^lightningcss/, ["MPL-2.0"]],
   [/^caniuse-lite$/, ["CC-BY-4.0"]],
+  [/^postal-mime$/, ["MIT-0"]],
   [/^spdx-(exceptions|ranges)$/, ["CC-BY-3.0"]],
 ]);
 

@@ -274,7 +274,7 @@ describe("S9: what remains of a deleted session cannot be read", () => {
     await put(store, [["sessions", "s"], "row"], [["log", "s", 1], SECRET]);
     // Damaged, mended by another handle meanwhile, and gone by then.
     for (const value of [new Uint8Array([1, 2, 3]), undefined, "gone"]) {
-      if (value instanceof Uint8Array) inner.commit({ ...strict, puts: [[["sessions", "s"], value]] });
+      if (value instanceof Uint8Array) await inner.commit({ ...strict, puts: [[["sessions", "s"], value]] });
       if (value === "gone") await store.commit({ ...strict, deletes: [["sessions", "s"]] });
       await store.commit({ ...strict, deletes: [["sessions", "s"]] });
       await put(store, [["sessions", "s"], "mended"]);
