@@ -148,7 +148,7 @@ export const describe = ({ kind, format }: { kind: Input["kind"]; format: string
   kind === "messages" || kind === "request" ? `${KINDS[kind]} (${format})` : KINDS[kind];
 
 /** What was read, with its name. */
-export const firstLine = (input: Input, more = ""): string => `${input.name === "-" ? "stdin" : input.name}: ${describe(input)}, ${plural(input.messages.length, "message")}${more}`;
+export const firstLine = (input: Input): string => `${input.name === "-" ? "stdin" : input.name}: ${describe(input)}, ${plural(input.messages.length, "message")}`;
 
 /** What was read and assumed, for a page. */
 export function aboutOf(input: Input, { tokens, assumed, model = input.model }: Window, calls?: number): string[] {

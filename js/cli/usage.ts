@@ -180,9 +180,9 @@ function help(): string {
     ...rows,
     "",
     "FILE is an archive, a transcript of Claude Code or Codex, messages (JSON or JSON lines) of OpenAI, Anthropic, Gemini or",
-    "the AI SDK, or a request body; - is stdin. inspect, validate, count and replay take a folder, too. Nothing leaves this machine, unless --provider or --upstream is given.",
-    "`context-compactor help COMMAND` lists its options. Exit codes: 0 fine, 1 problems found, 2 usage, 3 input not",
-    "understood, 4 does not fit, 130 interrupted.",
+    "the AI SDK, or a request body; - is stdin. inspect, validate, count and replay take a folder, too. Nothing leaves this",
+    "machine, unless --provider or --upstream is given. `context-compactor help COMMAND` lists its options. Exit codes: 0 fine,",
+    "1 problems found, 2 usage, 3 input not understood, 4 does not fit, 130 interrupted.",
   ].join("\n");
 }
 

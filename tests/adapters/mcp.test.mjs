@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
@@ -58,7 +58,11 @@ test("E24: a client finds the tools, which take what the engine's take, and the 
   }
 });
 
-test("E24: sessions are listed, searched and read; without a name, that which was used last", async (context) => {
+/** The bytes of all files of a store. */
+const bytesOf = (path) => readdirSync(path, { recursive: true, withFileTypes: true }).flatMap((entry) => (entry.isFile() ? [[entry.name, readFileSync(join(entry.parentPath, entry.name), "base64")]] : []));
+
+test("E24: sessions are listed, searched and read; without a name, that which was used last; no byte changes", async (context) => {
+  const before = bytesOf(full);
   const one = await client(context, full);
   const call = async (name, args) => one.callTool({ name, arguments: args });
   assert.match(textOf(await call("recall_sessions", {})), /^newer · \S+Z · 4 messages · openai-chat\nolder · /);
@@ -70,9 +74,11 @@ test("E24: sessions are listed, searched and read; without a name, that which wa
   assert.match(textOf(await call("recall_read", { ref, session: "newer" })), /The password of the gate is kestrel/);
   const result = /\[(\w+)\] \S*tool|\[(\w+)\]/.exec(textOf(await call("recall_search", { query: "line 399 report", session: "older" })));
   assert.match(textOf(await call("recall_read", { ref: result[1] ?? result[2], session: "older", limit: 40 })), /line 0 of the report/);
+  assert.ok(before.length > 0);
+  assert.deepEqual(bytesOf(full), before);
 });
 
-test("E24: what another process appends is found at once, and nothing is changed by looking", async (context) => {
+test("E24: what another process appends is found at once, and its session goes on", async (context) => {
   const one = await client(context, full);
   const store = fileStore(full);
   const session = await openSession({ id: "older", store, contextWindow: 8_000, logger: () => {} });
