@@ -15,7 +15,7 @@ export interface CompactionMiddlewareOptions extends AdapterOptions {
    *  messages. */
   thread?: string | ((request: any) => string | undefined);
   /** Replace the messages of the agent's state, too, by those that were sent in their place, so that a checkpointer stores the
-   *  short form. The messages that left the state are in the session (`archive.history()`, as messages of Chat Completions).
+   *  short form. The messages that left the state are in the session (`archive.history()`).
    *  Needs `store`, and a `thread_id` or `thread` for each call (else `invalid_option`). Where another middleware changed the
    *  messages of a request, the state stays as it is. Default: false, the state stays whole. */
   persist?: boolean;

@@ -39,6 +39,7 @@ export default ({ kebab, snake, Pascal, words, Words, key }) => {
       ["js/types/messages.ts", "after", "  react: never;", `  ${key}: PlainMessage; //~ messages that a compaction adds`],
       ["js/types/tools.ts", "after", "  react: Described & {", `  ${key}: ToolDefinitions["openai-chat"]; //~ a definition of a tool`],
       ["js/types/tools.ts", "after", "  react: { thought: string;", `  ${key}: ToolAnswers["openai-chat"]; //~ the answer to a call`],
+      ["js/edited.ts", "after", "  react() {},", `  ${key}: (message, found) => PLACES["openai-chat"](message, found), //~ where its calls and results are`],
       ["tests/node/recall.test.mjs", "before", "    react: { tool: name", `    ${key}: { id: "a", type: "function", function: { name, arguments: JSON.stringify(arguments_) } }, //~ a call`],
       ["tests/node/recall.test.mjs", "before", '    react: { thought: ""', `    ${key}: { role: "tool", tool_call_id: "a", content: text }, //~ its answer`],
       ["tests/conformance/vectors.schema.json", "list", /("format": \{ "enum": \[)(.*)(\])/, `"${kebab}"`],

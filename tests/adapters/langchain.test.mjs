@@ -334,10 +334,10 @@ for (const [way, run] of Object.entries(WAYS)) {
       const last = await turn("What was in module 3?");
       assert.match(last.messages.find((message) => message.tool_call_id === "r1").text, /src\/module3\/part5\.ts/);
       const { log } = last;
-      assert.deepEqual(log.filter(({ role }) => role === "user").map(({ content }) => content), [TASK, "Go on.", "What was in module 3?"]);
+      assert.deepEqual(log.filter(({ type }) => type === "human").map(({ content }) => content), [TASK, "Go on.", "What was in module 3?"]);
       // The model was not asked for file 30.
       const files = Array.from({ length: 60 }, (_, nth) => nth).filter((nth) => nth !== 30);
-      assert.deepEqual(log.filter(({ role }) => role === "tool").slice(0, 59).map(({ content }) => content), files.map(fileText));
+      assert.deepEqual(log.filter(({ type }) => type === "tool").slice(0, 59).map(({ content }) => content), files.map(fileText));
       assert.equal(log.length, 3 + 2 * 59 + 2 + 2);
       assert.doesNotMatch(JSON.stringify(log), /Compressed History/);
     });

@@ -51,7 +51,7 @@ export async function project(folder, archives, files) {
 /** Puts the SDKs beside the package, by their own names and in the newest major. */
 export async function withSdks(folder) {
   const sdks = { ai: "ai7", "@ai-sdk/openai": "ai7-openai", openai: "openai" };
-  for (const name of ["@anthropic-ai/sdk", "@mastra/core", "@tanstack/ai", "@tanstack/ai-openai", "langchain", "@langchain/core", "@langchain/langgraph", "@langchain/openai", "@ai-sdk/react", "@libsql/client", "react", "react-dom"]) sdks[name] = name;
+  for (const name of ["@ai-sdk/react", "@anthropic-ai/sdk", "@cloudflare/ai-chat", "@cloudflare/workers-types", "@langchain/core", "@langchain/langgraph", "@langchain/openai", "@libsql/client", "@mastra/core", "@openai/agents", "@tanstack/ai", "@tanstack/ai-openai", "agents", "langchain", "react", "react-dom"]) sdks[name] = name;
   for (const [name, ours] of Object.entries(sdks)) {
     const place = join(folder, "node_modules", name);
     await mkdir(dirname(place), { recursive: true });
