@@ -24,11 +24,11 @@ const named = (...names) => names.map((name) => new RegExp(`^${name}-.{8}\\.js$`
 /** All of them, in order: the engine as code, and what is loaded when it is asked for. */
 const FIRST = named("catalogue", "cl100k_base");
 const LAST = named(
-  ...["index", "inline", "inline", "keys", "mirror", "mutex", "o200k_base", "own", "pool", "preload-helper", "session"],
-  ...["tokenizer-inline", "tokens-inline"],
+  ...["index", "inline", "inline", "keys", "mirror", "mutex", "o200k_base", "own", "pool", "session"],
+  ...["tokenizer-inline", "tokens-inline", "translation"],
 );
 /** What is loaded with the page: beside the entry, what it shares with files that are loaded later. */
-const AT_ONCE = /^(own|index|keys|mutex|session|preload-helper)-/;
+const AT_ONCE = /^(own|index|keys|mutex|session|translation)-/;
 
 /** Apps, and the assets that a build of each must consist of. */
 const apps = {
