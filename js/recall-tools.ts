@@ -17,8 +17,8 @@ import type { Session as Handle } from "./wasm/core.js";
  * Returns the tools `recall_read` and `recall_search` for a model whose history is compacted with `compact(messages, { state })`.
  * They read the messages that are passed, checked by hash: what the app deleted or changed since is not found. `state`: the one
  * that the prompt was made with, or `{ value, key, id }` if it is signed. `format`: the one that `compact` was given; the tools
- * of a format of your own are those of its `base`. Rejects with `invalid_option`, `invalid_message`, `unknown_format`, `store_corrupt` for a
- * damaged state, and `schema_too_new`.
+ * of a format of your own are those of its `base`. Rejects with `invalid_option`, `invalid_message`, `unknown_format`,
+ * `store_corrupt` for a damaged state, and `schema_too_new`.
  */
 export async function recallTools<F extends Format = Format>(
   messages: readonly Message[],

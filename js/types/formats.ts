@@ -35,8 +35,8 @@ export interface CustomFormat<M extends Message = any> {
    *  `ai-sdk` has messages (`parts`) that hold calls together with their results. */
   base: Format;
   /** Returns the message of `base` that says the same, always the same one for the same message. Fields that it leaves out are
-   *  neither counted nor stored; a field `metadata` is stored, and not counted or compared. In `openai-chat`, calls and results without an id are paired by their order and by `name`. A
-   *  message that it throws for is refused (`invalid_message`). */
+   *  neither counted nor stored; a field `metadata` is stored, and not counted or compared. In `openai-chat`, calls and results
+   *  without an id are paired by their order and by `name`. A message that it throws for is refused (`invalid_message`). */
   read(message: M): Message;
   /** Returns a new message that says what a message of `base` says: a summary, a message that `patch` cannot make, or one that
    *  was read from the store because the app no longer has it. `read` of it should return the same again, so that `sync`
