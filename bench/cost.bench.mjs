@@ -1,14 +1,13 @@
 /**
  * What policies of compaction cost on recorded sessions, over the cheapest that any could have been (`crates/evaluator`).
  *
- * Sessions of 100,000 tokens and more, replayed under six price sheets; the engine's rule was tuned on one half of them,
+ * All sessions of 100,000 tokens and more, replayed under six price sheets; the engine's rule was tuned on one half of them,
  * and this is about the other. Peers are their published thresholds with one common operator: a table of triggers, not of
  * products. All of it is in out/cost.full.json.
  */
 
-import { execFileSync } from "node:child_process";
 import { mkdirSync, writeFileSync } from "node:fs";
-import { fileURLToPath } from "node:url";
+import { example } from "./cargo.mjs";
 
 export const title = "Cost over the optimum, six price sheets, sessions that were not tuned on";
 
@@ -16,19 +15,17 @@ export const notes = [
   "The optimum is exact for these operators, by dynamic programming over every call: who knows the future pays 1.",
   "Trajectories are frozen: an agent with another context would have gone on differently. What it copies from what left " +
     "its context is fetched again and paid for; what a compaction costs in quality is not priced otherwise.",
-  "Summaries are of 1,500 tokens, whoever asks for them. A recall tool is taken to be there.",
+  "Summaries are of 1,500 tokens, whoever asks for them, and all are asked for at the end of the conversation's own prompt, as the " +
+    "engine does: what the provider has of it in its cache is read from there. A recall tool is taken to be there.",
 ];
 
 /** What the picture is of. */
 let drawn = [];
 
-const root = fileURLToPath(new URL("../", import.meta.url));
 const out = new URL("out/", import.meta.url);
 
-export function run() {
-  const args = ["run", "--quiet", "--profile", "soak", "-p", "context-compactor-evaluator", "--example", "cost"];
-  const env = { CC_DATA_SET: "full", ...process.env };
-  const text = execFileSync("cargo", args, { cwd: root, env, encoding: "utf8", maxBuffer: 1 << 28 });
+export async function run() {
+  const text = await example("context-compactor-evaluator", "cost");
   const report = JSON.parse(text.slice(text.search(/^(\{|null)/m)));
   if (!report) return [{ case: "skipped: no recordings (set CC_DATA)" }];
   mkdirSync(out, { recursive: true });
@@ -37,6 +34,7 @@ export function run() {
   drawn = held.policies;
   const policies = held.policies.map(({ policy, mean, worst, sheets, ...rest }) => ({
     case: policy,
+    sessions: held.sessions,
     mean,
     worst,
     ...Object.fromEntries(sheets.map((sheet) => [sheet.sheet, sheet.mean])),

@@ -3,10 +3,8 @@
  * present. Half of the transcripts, those that nothing was tuned on; `CC_QUALITY=even` measures the other half.
  */
 
-import { execFile } from "node:child_process";
 import { mkdirSync, writeFileSync } from "node:fs";
-import { fileURLToPath } from "node:url";
-import { promisify } from "node:util";
+import { example } from "./cargo.mjs";
 import { chart } from "./quality/chart.mjs";
 
 export const title = "What a compaction retains: shares of what the agent went on to write from memory";
@@ -25,8 +23,6 @@ export const notes = [
   "Two repositories dominate; the rows of other domains are the check. The oracle is greedy, a near bound.",
 ];
 
-const root = fileURLToPath(new URL("../", import.meta.url));
-
 export async function run() {
   const { recall: report, probes } = await measure(process.env.CC_QUALITY ?? "odd");
   const folders = process.argv.includes("--report") ? ["out/", "reports/"] : ["out/"];
@@ -38,14 +34,9 @@ export async function run() {
 }
 
 async function measure(half) {
-  const cargo = ["run", "--quiet", "--profile", "soak", "--package", "context-compactor-evaluator", "--example", "quality"];
-  const { stdout, stderr } = await promisify(execFile)("cargo", [...cargo, "--", half], {
-    cwd: root,
-    env: { CC_DATA_SET: "full", ...process.env },
-    maxBuffer: 64 << 20,
-  });
+  const stdout = await example("context-compactor-evaluator", "quality", [half]);
   const report = JSON.parse(stdout.slice(stdout.lastIndexOf("\n{") + 1));
-  if (report.recall.cuts.all[0] === 0) throw new Error(`no transcripts to measure: ${stdout.trim()}\n${stderr}`);
+  if (report.recall.cuts.all[0] === 0) throw new Error(`no transcripts to measure: ${stdout.trim()}`);
   return report;
 }
 

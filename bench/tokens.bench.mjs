@@ -43,7 +43,7 @@ export async function run() {
     });
   }
   for (const name of alone) rows.push(row(name, [await measure(name)]));
-  for (const [part, { raw, brotli }] of Object.entries(sizes())) {
+  for (const [part, { raw, brotli }] of Object.entries(await sizes())) {
     if (/tokenizer|base\.js/.test(part)) rows.push({ case: part.split(",")[0], "raw (KB)": raw / 1e3, "brotli (KB)": brotli / 1e3 });
   }
   return [...rows, ...(await errors()), ...families()];
@@ -51,7 +51,7 @@ export async function run() {
 
 /** Errors of estimates against the exact count, for each kind of text. */
 async function errors() {
-  const exact = await loadTokenizer("o200k_base");
+  const exact = await loadTokenizer(import("context-compactor-vocabularies/o200k_base"));
   const estimates = { estimate: (text) => estimateTokens(text), tokenx: estimateTokenCount, "characters / 4": (text) => text.length / 4 };
   const kinds = new Map();
   for (const { name, text } of samples(JUDGED)) {

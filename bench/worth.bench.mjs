@@ -14,11 +14,15 @@ export const notes = ["Rows from a report are as old as that report. Nothing is 
 const ABSENT = "not in the report";
 const MODEL = "not run: needs a model";
 
+/** A report, or an object without rows. */
+function read(report) {
+  const file = new URL(`reports/${report}.json`, import.meta.url);
+  return existsSync(file) ? JSON.parse(readFileSync(file, "utf8")) : {};
+}
+
 /** A row of a report, or an object without values. */
 function row(report, name) {
-  const file = new URL(`reports/${report}.json`, import.meta.url);
-  if (!existsSync(file)) return {};
-  return JSON.parse(readFileSync(file, "utf8")).rows.find((row) => row.case === name) ?? {};
+  return read(report).rows?.find((row) => row.case === name) ?? {};
 }
 
 /** A row of the table; `isMet` is asked only when all of its numbers are there. */
@@ -29,7 +33,7 @@ function target(name, target, from, numbers, isMet, text = (...all) => all.join(
 }
 
 export async function run() {
-  return [...front(), cost(), ...exam(), ...tasks(), ...(await measured())];
+  return [...front(), cost(), ...exam(), summarizers(), ...tasks(), ...(await measured())];
 }
 
 function front() {
@@ -62,6 +66,14 @@ function exam() {
     right === undefined ? { ...without, now: MODEL } : without,
     needs("recall: questions that the context lost, answered with the tools", "100 % at ≤ 0.6 calls"),
   ];
+}
+
+/** What `npm run soak` found with summarizers that write too much, nothing, the prompt itself or claims of their own. */
+function summarizers() {
+  const checks = read("soak-formats").checks?.filter(({ check, of }) => check === "summarisers" && of.startsWith("balanced"));
+  const sum = (key) => checks?.reduce((all, check) => all + check[key], 0);
+  const text = (failures, sessions) => `${failures} of ${sessions.toLocaleString("en")}`;
+  return target("sessions that lose a message or send an invalid prompt, hostile summarizers", "0", "soak-formats.json", [sum("failures"), sum("sessions")], (failures, sessions) => failures === 0 && sessions > 0, text);
 }
 
 function tasks() {

@@ -48,10 +48,10 @@ export class Background {
   }
 
   /** Its result, for the first prompt that has it. */
-  take<M extends Message>(messages: M[]): CompactionResult<M> | undefined {
+  take<M extends Message>(messages: () => M[]): CompactionResult<M> | undefined {
     const late = this.#late;
     this.#late = undefined;
-    return late?.result && toResult(late.result, messages, late.thrown);
+    return late?.result && toResult(late.result, messages(), late.thrown);
   }
 
   stop(): void {

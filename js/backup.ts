@@ -5,7 +5,7 @@ import { started } from "./engine.js";
 import { hostOn } from "./sessions.js";
 import type { Store } from "./types.js";
 
-/** See `entry/presets-inline.ts`. */
+/** See `entry/presets.ts`. */
 export async function restore(store: Store, id: string): Promise<number> {
   const host = hostOn(store);
   await started();

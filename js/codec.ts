@@ -17,10 +17,19 @@ export interface Packed {
 
 /** JSON text of message `index`. */
 export function encode(value: unknown, index: number): string {
+  return kept(value, index, (plain) => JSON.stringify(plain));
+}
+
+/** Throws for a message that cannot be kept, as `encode` does. */
+export function checkKept(value: unknown, index: number): void {
+  kept(value, index, () => {});
+}
+
+function kept<T>(value: unknown, index: number, write: (plain: unknown) => T): T {
   const path = new Set<object>();
   try {
     // The common case is plain JSON, which the host's own stringify writes fastest.
-    return JSON.stringify(isPlain(value, path) ? value : tagged(value, index, "", path));
+    return write(isPlain(value, path) ? value : tagged(value, index, "", path));
   } catch (error) {
     if (CompactionError.isInstance(error)) throw error;
     // A getter or a proxy of the app.
@@ -56,14 +65,17 @@ export function pack(messages: readonly unknown[], first = 0): Packed {
   checkHistory(messages);
   // Not `map`, which leaves holes out.
   const texts = Array.from({ length: messages.length }, (_, nth) => {
-    const message = messages[nth];
-    const index = first + nth;
-    checkMessage(message, index);
-    const whole = ofAnswer(message);
-    if (whole !== "") throw new CompactionError("invalid_message", `message ${index}: ${whole}`, { index, field: "" });
-    return encode(message, index);
+    checkOne(messages[nth], first + nth);
+    return encode(messages[nth], first + nth);
   });
   return packTexts(texts);
+}
+
+/** Throws unless it is an object that may be a message, and no whole answer of a model. */
+export function checkOne(message: unknown, index: number): void {
+  checkMessage(message, index);
+  const whole = ofAnswer(message);
+  if (whole !== "") throw new CompactionError("invalid_message", `message ${index}: ${whole}`, { index, field: "" });
 }
 
 /** Texts in one buffer. */

@@ -1,11 +1,14 @@
 /** Compacting once, and planning it: no session, no store. */
 
 import { readState, withStateOptions } from "./carried.js";
+import type { Near } from "./codecs.js";
 import { checkAborted, drive, driveSync, run } from "./driver.js";
+import { started } from "./engine.js";
+import { loadStage } from "./stages.js";
 import { factsFor } from "./models.js";
 import { engineOptions, hostOf, toResult, withFacts, type EngineResult, type Item } from "./options.js";
 import { quietly } from "./quietly.js";
-import { codecOf, type Near } from "./translation.js";
+import { codecOf } from "./translation.js";
 import { ASSUMED, warnOnce, type Warning } from "./warnings.js";
 import type { CarriedResult, CompactionResult, CompactOptions, CustomFormat, Message, NewMessageAmong, Plan, State, StateOptions } from "./types.js";
 
@@ -14,8 +17,9 @@ import type { CarriedResult, CompactionResult, CompactOptions, CustomFormat, Mes
  * before. The result's `messages` are what to send; kept messages are the same objects. With `state`, write the result's
  * `state` to where the next call finds it whenever `changed` is true. A failed summary is not thrown: the result has `success: false`, the `error`, and the messages
  * that were passed, as far as steps without a summary did not change them. Rejects with `invalid_option`,
- * `invalid_message`, `unknown_format`, `unknown_model`, with `aborted` after `signal`, and with `store_corrupt` or
- * `schema_too_new` (field `state`) for a state that is damaged, signed with another key or of a newer release.
+ * `invalid_message`, `unknown_format`, `unknown_model`, with `stage_unavailable` if the engine cannot be loaded, with `aborted`
+ * after `signal`, and with `store_corrupt` or `schema_too_new` (field `state`) for a state that is damaged, signed with
+ * another key or of a newer release.
  */
 export async function compact<M extends Message>(
   messages: readonly M[],
@@ -42,7 +46,8 @@ export async function compact<M extends Message>(
   const codec = codecOf<M>(read);
   const { bytes, ends } = codec.pack(messages);
   const host = hostOf(read, (whose, at, body) => (whose === "ours" ? codec.decode(body) : (messages[at] as M)));
-  const values = withFacts(read, await factsFor(options));
+  const [facts] = await Promise.all([factsFor(options), started()]);
+  const values = withFacts(read, facts);
   const carried = options.state === undefined ? undefined : await readState(read.host);
   checkAborted(options.signal);
   if (run((engine) => engine.assumesWindow(values))) warn(options, ASSUMED);
@@ -66,7 +71,7 @@ export async function compact<M extends Message>(
   const done = toResult(result, kept, thrown);
   if (!carried) return done;
   const next = state === undefined ? null : await carried.seal(state);
-  return { ...done, state: result.changed ? next : carried.value } as CarriedResult<M | NewMessageAmong<M>>;
+  return Object.assign(done, { state: result.changed ? next : carried.value });
 }
 
 function warn({ logger }: CompactOptions, warning: Warning): void {
@@ -82,7 +87,8 @@ export async function planCompaction(messages: readonly Message[], options: Omit
   const read = engineOptions(options, "planCompaction");
   const codec = codecOf(read);
   const { bytes, ends } = codec.pack(messages);
-  const given = withFacts(read, await factsFor(options));
+  const [facts] = await Promise.all([factsFor(options), loadStage("compact")]);
+  const given = withFacts(read, facts);
   const host = hostOf(read, (whose, at, body) => (whose === "ours" ? codec.decode(body) : (messages[at] as Message)));
   checkAborted(options.signal);
   return driveSync<Plan>(

@@ -8,6 +8,7 @@ import { isContextOverflow } from "./overflow.js";
 import { send, unsent, type HttpRequest } from "./requests.js";
 import { quietly } from "./quietly.js";
 import { countOf, idOf, notAText, textOf, usageOf, WrongReply, yesOrNo } from "./replies.js";
+import { isThere, loadStage, type Stage } from "./stages.js";
 import { StoreCalls } from "./store-calls.js";
 import type { Batch, Damaged, Key, LogLevel, Message, Progress, SessionEvents, Store, Summarize, SummaryRequest } from "./types.js";
 import type { Operation } from "./wasm/core.js";
@@ -73,6 +74,7 @@ type Effect = { id: number; parks?: true } & (
   | { type: "read"; keys: Key[] }
   | { type: "scan"; prefix: Key; options: Parameters<Store["scan"]>[1] }
   | { type: "commit"; batch: Batch }
+  | { type: "load" | "prefetch"; stage: Stage }
 );
 
 type Answer =
@@ -110,7 +112,10 @@ export function toError(error: EngineError, thrown?: Map<number, unknown>): Comp
   // What led to an error is said first: the message that it names is not at fault.
   const place = error.because ? [] : [error.index === undefined ? "" : `message ${error.index}`, error.field ?? ""].filter(Boolean);
   const message = place.length > 0 ? `${place.join(", ")}: ${error.message}` : error.message;
-  const cause = error.because ? toError(error.because, thrown) : error.cause === undefined ? undefined : thrown?.get(error.cause);
+  const thrownBy = error.cause === undefined ? undefined : thrown?.get(error.cause);
+  // It says all that there is to say.
+  if (error.code === "stage_unavailable" && CompactionError.isInstance(thrownBy)) return thrownBy;
+  const cause = error.because ? toError(error.because, thrown) : thrownBy;
   const details = { index: error.index, field: error.field, reason: error.reason, retryable: error.retryable };
   return new CompactionError(error.code, message, cause === undefined ? details : { ...details, cause });
 }
@@ -216,6 +221,10 @@ function tell(effect: Effect, host: Host): boolean {
     case "writeWatermark":
       host.watermarks?.write(effect.key, effect.value);
       return true;
+    case "prefetch":
+      // Whoever needs it asks again, and is told what is wrong.
+      void loadStage(effect.stage).catch(() => undefined);
+      return true;
     default:
       return false;
   }
@@ -239,6 +248,8 @@ function atOnce(effect: Effect, host: Host, thrown: Map<number, unknown>): Answe
       case "redact":
         // What is not a text fails: what was to be redacted must not be sent as it was.
         return { type: "text", value: textOf(host.redact?.(effect.text)) };
+      case "load":
+        return isThere(effect.stage) ? { type: "done" } : undefined;
       default:
         return undefined;
     }
@@ -337,6 +348,9 @@ async function awaited(effect: Effect, host: Host, store: StoreCalls): Promise<A
     }
     case "commit":
       await store.call("commit", (of) => of.commit(effect.batch));
+      return { type: "done" };
+    case "load":
+      await loadStage(effect.stage);
       return { type: "done" };
     default:
       throw new TypeError(`unknown effect ${effect.type}`);

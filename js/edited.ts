@@ -1,10 +1,8 @@
 /** Calls and results of a message, by format: what the engine may have edited in one of the app's. */
 
+import type { Fields } from "./bare.js";
 import type { EditedCall, EditedResult } from "./types/formats.js";
 import type { Format, Message } from "./types.js";
-
-/** A message whose fields are looked at one by one. */
-export type Fields = Record<string, any>;
 
 interface Pair {
   /** Of the call; of a format without ids, its name. */
@@ -53,9 +51,6 @@ const PLACES: Record<Format, (message: Fields, found: Paired) => void> = {
   // A turn has one call, which no id names.
   react() {},
 };
-
-/** The names of formats that another one can be based on. */
-export const BASES = Object.keys(PLACES) as Format[];
 
 export function pairedIn(format: Format, message: Message): Paired {
   const found: Paired = { calls: [], results: [] };

@@ -1,99 +1,142 @@
 /** The engine: the one module that imports the glue, and the guard that every call goes through. */
 
 import { CompactionError } from "./errors.js";
-import { unavailable } from "./module.js";
-import type { WasmBytes, WasmModule } from "./types/platform.js";
+import { BUILD } from "./generated/build.js";
+import { compiles, streams, unavailable } from "./module.js";
+import { isTrap } from "./trap.js";
+import type { EngineFile, WasmBytes, WasmModule } from "./types/platform.js";
 import * as glue from "./wasm/core.js";
 
 /** What the WebAssembly module exports. */
-export type Engine = Omit<typeof glue, "default" | "initSync">;
+export type Engine = Omit<typeof glue, "initSync">;
 
-/** A source of the engine's WebAssembly module: compiled, as bytes, a response, or an address. */
+/** A source of one of the engine's WebAssembly modules: compiled, as bytes, a response, or an address. */
 export type EngineSource = WasmModule | WasmBytes | Response | URL | string;
+
+/** Where each of the engine's files is, by its name in the package: `core.wasm`, `compact.wasm`, `rest.wasm`, `shared.wasm`. */
+export type EngineFiles = (name: `${EngineFile}.wasm`) => EngineSource | Promise<EngineSource>;
 
 let ready = false;
 let starting: Promise<void> | undefined;
 /** The failure after which the engine's memory cannot be trusted. */
 let trap: { cause: unknown } | undefined;
 
-/** Why an entry could not start it. */
-let failure: CompactionError | undefined;
-
-/** Starts the engine at once; what prevents it is thrown by the first call. Does nothing when it runs already. */
-export function start(module: WasmModule | WasmBytes): void {
-  try {
-    begin(module);
-  } catch (cause) {
-    // Importing the package must not end the app that imports it.
-    failure = unavailable(cause);
-  }
-}
+/** What the engine's own instance exports: its memory and its table of functions, which later files share. */
+let exported: WebAssembly.ModuleImports | undefined;
 
 function begin(module: WasmModule | WasmBytes): void {
   if (ready) return;
-  glue.initSync({ module });
+  exported = glue.initSync({ module }) as unknown as WebAssembly.ModuleImports;
   ready = true;
-  failure = undefined;
 }
 
 /**
- * Starts the engine from a compiled module, its bytes, a response, or an address. Later calls wait for the first; after a
- * failure the next call tries again. Rejects with `stage_unavailable`, `not_found` (nothing at that address) or
- * `invalid_option` (not this engine).
+ * Starts the engine for apps that serve its files themselves. With a function all of them come from there, each when it is
+ * first needed: `initialize((name) => new URL(name, "https://cdn.example.com/context-compactor/"))`. With a compiled module, its
+ * bytes, a response, or an address `core.wasm` is that one, and the others come as without it. Optional: without it, the first call
+ * loads the engine. Later calls wait for the first; after a failure the next call tries again. Rejects with `stage_unavailable`
+ * (reason `version`: the engine of another release), `not_found` (nothing at that address) or `invalid_option` (no engine).
  */
-export function initialize(source: EngineSource | Promise<EngineSource>): Promise<void> {
+export function initialize(source: EngineSource | Promise<EngineSource> | EngineFiles): Promise<void> {
+  if (typeof source !== "function") return starts(async () => begin(await load("core.wasm", source)));
+  // What runs already stays; files that are not there yet come from the app's place.
+  bring = async (file) => load(`${file}.wasm`, await source(`${file}.wasm`));
+  return starts(async () => begin(await moduleOf("core")));
+}
+
+function starts(load: () => Promise<void>): Promise<void> {
   if (ready) return Promise.resolve();
-  starting ??= load(source).finally(() => {
+  starting ??= load().finally(() => {
     starting = undefined;
   });
   return starting;
 }
 
-/** Where the module is, for entries that start nothing when they are imported. */
-let bring: (() => WasmModule | Promise<WasmModule>) | undefined;
+type Bring = (file: EngineFile) => WasmModule | Promise<WasmModule>;
 
-/** Says where `started` gets the module when no other entry brought it: an entry does. */
-export function bringFrom(source: () => WasmModule | Promise<WasmModule>): void {
-  bring ??= source;
+/** Where the files are. */
+let bring: Bring | undefined;
+/** The first is there, compiled. */
+let isGiven = false;
+
+/** Says where a call gets a file that it is the first to need, when no other entry did: an entry does. `given`: the first is
+ *  there, compiled. */
+export function bringFrom(source: Bring, given = false): void {
+  if (bring) return;
+  bring = source;
+  isGiven = given;
 }
 
-/** Resolves when the engine runs, which it starts where that is left to it; else the next call says what is missing. */
+/** Resolves when the engine runs, which it starts if it has to; rejects with `stage_unavailable`. */
 export async function started(): Promise<void> {
   if (ready || !(starting || bring)) return;
   try {
-    await (starting ?? initialize((bring as NonNullable<typeof bring>)()));
+    await starts(async () => {
+      begin(await moduleOf("core"));
+    });
   } catch (cause) {
     throw unavailable(cause);
   }
 }
 
-async function load(source: EngineSource | Promise<EngineSource>): Promise<void> {
+/** A file of the engine, compiled. */
+export async function moduleOf(file: EngineFile): Promise<WasmModule> {
+  return (bring as Bring)(file);
+}
+
+/** Links a file that shares the engine's memory, and fills places of its own in the table of functions. */
+export function link(module: WasmModule): void {
+  if (!exported) throw new TypeError("the engine is not started");
+  new WebAssembly.Instance(module as WebAssembly.Module, { __wasm_split: exported });
+}
+
+/** Whether the engine runs, or could. */
+export function isSupported(): boolean {
+  return ready || (typeof WebAssembly !== "undefined" && (isGiven || compiles()));
+}
+
+/** Whether a compiled module is the one that this glue was made with. */
+export function isOfThisBuild(module: WasmModule): boolean {
+  const [found] = WebAssembly.Module.customSections(module as WebAssembly.Module, "build");
+  return found !== undefined && new TextDecoder().decode(found) === BUILD;
+}
+
+type FileName = Parameters<EngineFiles>[0];
+
+async function load(name: FileName, source: EngineSource | Promise<EngineSource>): Promise<WasmModule> {
   const given = await source;
   if (typeof WebAssembly === "undefined") throw unavailable(undefined);
-  const fetched = typeof given === "string" || given instanceof URL ? await fetchFrom(given) : given;
+  const fetched = typeof given === "string" || given instanceof URL ? await fetchFrom(given, name) : given;
   try {
-    const module = fetched instanceof Response ? await compile(fetched) : fetched;
-    if (!isBytes(module) && !isModule(module)) throw wrongSource(WRONG);
+    const module = fetched instanceof Response ? await compile(fetched, name) : fetched;
+    if (!isBytes(module) && !isModule(module)) throw wrongSource(`must be the bytes of context-compactor/${name}, a module of them, their address, or a Response with them`);
     // Compiled first and started at once: the engine may have been started by another entry meanwhile.
     const whole = isBytes(module) ? await WebAssembly.compile(module) : module;
-    // The glue keeps whatever it could instantiate.
-    if (!WebAssembly.Module.exports(whole).some(({ name }) => name === "version")) throw new TypeError("another module");
-    begin(whole);
+    // The glue keeps whatever it could instantiate, and the others would fill places that are not theirs.
+    const isFirst = WebAssembly.Module.exports(whole).some(({ name }) => name === "version");
+    if (isFirst !== (name === "core.wasm")) throw new TypeError("another module");
+    if (!isOfThisBuild(whole)) throw new CompactionError("stage_unavailable", otherRelease(name), { reason: "version" });
+    return whole;
   } catch (cause) {
     const error = unavailable(cause);
     if (error.code !== "stage_unavailable" || error.reason !== undefined) throw error;
-    const wrong = "is not the engine of this release: serve the file context-compactor/core.wasm of the same version";
+    const wrong = `is not the engine: serve the file context-compactor/${name} of the same version`;
     throw wrongSource(wrong, cause);
   }
+}
+
+function otherRelease(name: FileName): string {
+  return (
+    `source: is the engine of another release than this script: serve the file context-compactor/${name} of the same version, ` +
+    "and reload pages that are older than it. Nothing that was stored is lost"
+  );
 }
 
 function wrongSource(what: string, cause?: unknown): CompactionError {
   return new CompactionError("invalid_option", `source: ${what}`, { field: "source", cause });
 }
 
-const WRONG = "must be the bytes of context-compactor/core.wasm, a module of them, their address, or a Response with them";
-
-async function fetchFrom(address: string | URL): Promise<Response> {
+async function fetchFrom(address: string | URL, name: FileName): Promise<Response> {
   try {
     return await fetch(address);
   } catch (cause) {
@@ -101,12 +144,14 @@ async function fetchFrom(address: string | URL): Promise<Response> {
     if (/^file:/i.test(String(address))) {
       throw wrongSource("is the address of a file, which fetch cannot read here: pass its bytes, as in initialize(await readFile(new URL(address)))", cause);
     }
-    const message = `The engine could not be fetched from ${String(address)}; \`cause\` says why. ${SERVE}`;
+    const message = `The engine could not be fetched from ${String(address)}; \`cause\` says why. ${serve(name)}`;
     throw new CompactionError("not_found", message, { cause });
   }
 }
 
-const SERVE = 'Serve the file "context-compactor/core.wasm" and pass its address to `initialize`.';
+function serve(name: FileName): string {
+  return `Serve the file "context-compactor/${name}" and pass its address to \`initialize\`.`;
+}
 
 /** Across realms, too. */
 function isModule(source: unknown): source is WebAssembly.Module {
@@ -118,31 +163,24 @@ function isBytes(source: unknown): source is WasmBytes {
   return ArrayBuffer.isView(source) || source instanceof ArrayBuffer;
 }
 
-async function compile(response: Response): Promise<WebAssembly.Module> {
+async function compile(response: Response, name: FileName): Promise<WebAssembly.Module> {
   if (!response.ok) {
     throw new CompactionError(
       "not_found",
-      `The engine was not found at ${response.url}: status ${response.status}. ${SERVE}`,
+      `The engine was not found at ${response.url}: status ${response.status}. ${serve(name)}`,
     );
   }
-  // Compiling while it loads needs the right type; some servers do not send it.
-  const streams = response.headers.get("content-type") === "application/wasm";
-  if (streams) return WebAssembly.compileStreaming(response);
+  if (streams(response)) return WebAssembly.compileStreaming(response);
   // A statement of its own: Next wraps the call in code that takes no `await` in the arguments.
   const bytes = await response.arrayBuffer();
   return WebAssembly.compile(bytes);
 }
 
 /** The engine, when it runs. */
-export function engine(): Engine {
+function engine(): Engine {
   if (trap) throw poisoned(trap);
-  if (failure) throw failure;
   if (!ready) {
-    throw new CompactionError(
-      "closed",
-      'The engine is not started. With "context-compactor/slim", call and await `initialize(wasm)` first; ' +
-        'or import from "context-compactor", which starts it by itself.',
-    );
+    throw new CompactionError("closed", "The engine is not started: await `openSession`, `compact` or another call that starts it first");
   }
   return glue;
 }
@@ -175,14 +213,5 @@ function poisoned(details: { cause: unknown }): CompactionError {
     "The engine failed and cannot be trusted any more. Nothing that was stored is affected: reload the page, or start " +
       "a new worker or process, and open the session again. `cause` has the failure.",
     details,
-  );
-}
-
-/** A trap of WebAssembly, or its stack overflow, which hosts report in their own ways. */
-export function isTrap(error: unknown): boolean {
-  return (
-    error instanceof WebAssembly.RuntimeError ||
-    (error instanceof RangeError && /call stack/i.test(error.message)) ||
-    (error instanceof Error && error.name === "InternalError")
   );
 }

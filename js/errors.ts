@@ -23,6 +23,7 @@ export type ErrorCode =
   | "schema_too_new"
   | "not_found"
   | "closed"
+  | "not_ready"
   | "stage_unavailable"
   | "poisoned";
 
@@ -30,6 +31,7 @@ interface ErrorDetails {
   index?: number | undefined;
   field?: string | undefined;
   reason?: string | undefined;
+  stage?: string | undefined;
   retryable?: boolean | undefined;
   cause?: unknown;
 }
@@ -53,9 +55,12 @@ export class CompactionError extends Error {
   readonly index?: number;
   /** Path of the field at fault, such as `tool_calls[1].id`. */
   readonly field?: string;
-  /** Of `stage_unavailable`: `no_webassembly` if the runtime lacks it, `csp` if the page's policy forbids it. Of `diverged`:
-   *  what differs, such as `part 0 text differs`. */
+  /** Of `stage_unavailable`: `no_webassembly` if the runtime lacks it, `csp` if the page's policy forbids it, `version` if the
+   *  server has another release than the page, which a reload ends. Of `diverged`: what differs, such as `part 0 text
+   *  differs`. */
   readonly reason?: string;
+  /** Of `stage_unavailable`: the part of the engine that could not be loaded, `core`, `compact` or `rest`. */
+  readonly stage?: string;
   /** The same call may succeed later: `timeout`, `conflict`, `store_unavailable`, `stage_unavailable` without a lasting
    *  reason, and `summary_failed` after 429, 5xx or a lost connection. After `indeterminate`, read first what was written. */
   readonly retryable: boolean;
@@ -67,6 +72,7 @@ export class CompactionError extends Error {
     if (details.index !== undefined) this.index = details.index;
     if (details.field !== undefined) this.field = details.field;
     if (details.reason !== undefined) this.reason = details.reason;
+    if (details.stage !== undefined) this.stage = details.stage;
     Object.defineProperty(this, marker, { value: true });
   }
 

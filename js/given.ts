@@ -1,10 +1,10 @@
 /** The options that an app gave, checked against the table. */
 
 import { checkObject, invalidOption, namedApart, plainOptions } from "./checks.js";
+import { checkFormat, refuseName } from "./custom.js";
 import { OPTIONS, type Documented, type Option } from "./generated/options.js";
 import { distance, near } from "./near.js";
 import { plainHeaders } from "./provider.js";
-import { checkFormat, refuseName } from "./translation.js";
 import type { CustomFormat } from "./types.js";
 
 /** Checked here: errors show nothing of a key. */

@@ -5,6 +5,7 @@ import { pack, type Packed } from "./codec.js";
 import { run } from "./driver.js";
 import { started, type Engine } from "./engine.js";
 import { yesOrNo } from "./replies.js";
+import { loadStage, type Stage } from "./stages.js";
 import { readFormat } from "./translation.js";
 import type { CustomFormat, Format, Goal, Keep, Level, Message, Mode, NewMessageAmong, PinProposal, Preset, SummaryRequest } from "./types.js";
 import type { Problem, Split } from "./types/history.js";
@@ -12,10 +13,12 @@ import type { Problem, Split } from "./types/history.js";
 /** Options of which one is the format of the messages. */
 type InFormat = { format?: Format | CustomFormat };
 
-/** Asks the engine about a history as it was when it was packed: what the app changes while the engine is loaded is not
- *  seen. */
-async function ask<T>({ bytes, ends }: Packed, question: (engine: Engine, bytes: Uint8Array, ends: Uint32Array) => T): Promise<T> {
-  await started();
+type Question<T> = (engine: Engine, bytes: Uint8Array, ends: Uint32Array) => T;
+
+/** Asks the engine, or a stage of it, about a history as it was when it was packed: what the app changes while that is
+ *  loaded is not seen. */
+async function ask<T>({ bytes, ends }: Packed, question: Question<T>, stage?: Stage): Promise<T> {
+  await (stage ? loadStage(stage) : started());
   return run((engine) => question(engine, bytes, ends));
 }
 
@@ -44,7 +47,7 @@ export async function splitMessages<M extends Message>(
     boundary: number;
     requested: number;
     pinned: number[];
-  });
+  }, "compact");
   const staying = new Set(cut.pinned);
   const split: Split<M> = {
     toCompress: messages.filter((_, index) => index < cut.boundary && !staying.has(index)),
@@ -98,7 +101,7 @@ export async function buildSummaryPrompt(
 ): Promise<SummaryRequest> {
   const known = ["preset", "format", "mode", "detail", "goal", "contextWindow", "instructions", "previousSummary", "targetTokens", "maxInputTokens", "redact"];
   const { given, codec } = standalone(options, known);
-  return ask(codec.pack(messages), (engine, bytes, ends) => engine.buildSummaryPrompt(bytes, ends, given) as SummaryRequest);
+  return ask(codec.pack(messages), (engine, bytes, ends) => engine.buildSummaryPrompt(bytes, ends, given) as SummaryRequest, "compact");
 }
 
 /** Options of this module that are values, and how messages are read and written. */
@@ -114,7 +117,7 @@ function standalone(options: InFormat & { redact?: object | undefined }, known: 
  *  `pins.match`. Precise rather than complete; quotes, code and questions are skipped. */
 export async function proposePins(messages: readonly Message[], options: InFormat = {}): Promise<PinProposal[]> {
   const { given, codec } = standalone(options, ["format"]);
-  return ask(codec.pack(messages), (engine, bytes, ends) => engine.proposePins(bytes, ends, given) as PinProposal[]);
+  return ask(codec.pack(messages), (engine, bytes, ends) => engine.proposePins(bytes, ends, given) as PinProposal[], "compact");
 }
 
 /** Summarizes a history without a model, by its most important sentences, in at most `targetTokens` (default: the
@@ -124,7 +127,7 @@ export async function extractiveSummary(
   options: InFormat & { preset?: Preset; targetTokens?: number; redact?: { secrets?: boolean } } = {},
 ): Promise<string> {
   const { given, codec } = standalone(options, ["preset", "targetTokens", "format", "redact"]);
-  return ask(codec.pack(messages), (engine, bytes, ends) => engine.extractiveSummary(bytes, ends, given));
+  return ask(codec.pack(messages), (engine, bytes, ends) => engine.extractiveSummary(bytes, ends, given), "compact");
 }
 
 /** Detects the format of a history; messages of plain roles and texts are `openai-chat`. Rejects with `unknown_format` if
@@ -140,7 +143,7 @@ export async function validateHistory(
   options: InFormat & { strict?: boolean } = {},
 ): Promise<{ valid: boolean; problems: Problem[] }> {
   const { given, codec } = standalone(options, ["format", "strict"]);
-  const problems = await ask(codec.pack(messages), (engine, bytes, ends) => engine.validateHistory(bytes, ends, given) as Problem[]);
+  const problems = await ask(codec.pack(messages), (engine, bytes, ends) => engine.validateHistory(bytes, ends, given) as Problem[], "rest");
   return { valid: problems.length === 0, problems };
 }
 
@@ -155,7 +158,7 @@ export async function repairHistory<M extends Message>(
   const repaired = await ask(codec.pack(messages), (engine, bytes, ends) => engine.repairHistory(bytes, ends, given) as {
     parts: ({ keep: number } | { body: string })[];
     changes: Problem[];
-  });
+  }, "rest");
   const parts = repaired.parts.map((part) =>
     "keep" in part ? (messages[part.keep] as M) : codec.decode(part.body),
   );

@@ -1,6 +1,7 @@
 /** Exports of the main entry, however the engine is loaded. */
 
-import { call } from "./engine.js";
+import * as engine from "./engine.js";
+import { VERSION } from "./generated/build.js";
 
 export { compact, planCompaction } from "./compact.js";
 export * from "./errors.js";
@@ -20,5 +21,11 @@ export type * from "./types.js";
 
 /** Returns the version of this package, such as `0.1.0`. */
 export function version(): string {
-  return call((engine) => engine.version());
+  return VERSION;
+}
+
+/** Returns whether this runtime can run the engine: it has WebAssembly, and no Content-Security-Policy forbids it. Where it
+ *  is false, calls that need the engine reject with `stage_unavailable`. */
+export function isSupported(): boolean {
+  return engine.isSupported();
 }

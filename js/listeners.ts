@@ -7,6 +7,7 @@ import type { DataLoss, SessionEvents } from "./types.js";
 const EVENTS: Readonly<Record<keyof SessionEvents, true>> = {
   offload: true,
   compact: true,
+  usage: true,
   progress: true,
   warning: true,
   pin: true,

@@ -3,7 +3,7 @@
 import { decode, encode } from "./codec.js";
 import { run } from "./driver.js";
 import type { Item } from "./options.js";
-import type { Codec, Near } from "./translation.js";
+import type { Codec, Near } from "./codecs.js";
 import type { Message, NewMessageAmong } from "./types.js";
 import type { Session as Handle } from "./wasm/core.js";
 
@@ -80,7 +80,7 @@ export class MessageCache<M extends Message> {
   #added = 0;
   /** Those that are handed out again as the same objects. */
   #ours: Made<M> = new Map();
-  /** What the last `prepare` handed out; our own copy of the array, which is the app's. */
+  /** What the last `prepare` handed out. Messages are only added to it: what earlier ones handed out is how it begins. */
   #sent: (M | NewMessageAmong<M>)[] = [];
   #sentNth = 0;
   #handle!: Handle;
@@ -217,11 +217,14 @@ export class MessageCache<M extends Message> {
   }
 
   /** The objects that a `prepare` hands out: nothing is done again for those that the last one did. */
-  prepared({ nth, kept, items }: Sent): (M | NewMessageAmong<M>)[] {
+  prepared({ nth, kept, items }: Sent): () => (M | NewMessageAmong<M>)[] {
     if (kept === 0) this.#sent = this.messages(items);
     else for (const message of this.#objects(items, this.#ours)) this.#sent.push(message);
     this.#sentNth = nth;
-    return this.#sent.slice();
+    const [sent, { length }] = [this.#sent, this.#sent];
+    // Each prompt is an array of its own, which is the app's; one that nobody reads is not made.
+    let messages: (M | NewMessageAmong<M>)[] | undefined;
+    return () => (messages ??= sent.slice(0, length));
   }
 
   #objects(items: Item[], ours: Made<M>): M[] {

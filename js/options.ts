@@ -3,8 +3,9 @@
 import { checkSignal, invalidOption, plainOptions } from "./checks.js";
 import { toError, type EngineError, type Host } from "./driver.js";
 import { readOptions, type Call, type Given } from "./given.js";
+import { lazily } from "./lazily.js";
 import { checkUrl } from "./provider.js";
-import type { CompactionReport, CompactionResult, CompactOptions, Message, ModelFacts, SessionOptions, Summarize } from "./types.js";
+import type { CompactionReport, CompactionResult, CompactOptions, LedgerEntry, Message, ModelFacts, SessionOptions, Summarize } from "./types.js";
 
 /** The options of a call, checked. */
 export function engineOptions(options: CompactOptions | SessionOptions, call: Call): Given {
@@ -67,7 +68,9 @@ export interface Item {
 }
 
 /** A compaction as the engine reports it. */
-export type EngineResult = Omit<CompactionReport, "messages"> & {
+export type EngineResult = Omit<CompactionReport, "messages" | "ledger"> & {
+  /** Runs of messages that have the same fate, as JSON text. */
+  ledger: string;
   success: boolean;
   changed: boolean;
   reason?: string;
@@ -82,12 +85,22 @@ export function toResult<M = Message>(
   thrown: Map<number, unknown>,
 ): CompactionResult<M> {
   const { success: _, error, fellBack, reason, ...rest } = result;
-  const report = { ...rest, messages };
-  if (error) return { ...report, success: false, reason: reason ?? error.message, error: toError(error, thrown) };
-  return {
-    ...report,
-    success: true,
-    ...(reason !== undefined && { reason }),
-    ...(fellBack && { fellBack: toError(fellBack, thrown) }),
-  };
+  const report = { ...rest, messages, ledger: [] };
+  const made: CompactionResult<M> = error
+    ? { ...report, success: false, reason: reason ?? error.message, error: toError(error, thrown) }
+    : {
+        ...report,
+        success: true,
+        ...(reason !== undefined && { reason }),
+        ...(fellBack && { fellBack: toError(fellBack, thrown) }),
+      };
+  // There are as many entries as messages, and hardly anybody asks for them.
+  return lazily(made, "ledger", () => entriesOf(result.ledger));
+}
+
+function entriesOf(ledger: string): LedgerEntry[] {
+  const runs = JSON.parse(ledger) as [count: number, first: LedgerEntry][];
+  const entries = ([count, first]: (typeof runs)[number]) =>
+    Array.from({ length: count }, (_, nth) => ({ ...first, index: first.index + nth }));
+  return runs.flatMap(entries);
 }

@@ -1,8 +1,8 @@
 /** Recognising a provider's "the prompt was too long" in whatever a client library made of it. */
 
 import { checkOptions, invalidOption } from "./checks.js";
-import { call } from "./engine.js";
 import { CompactionError } from "./errors.js";
+import { CODES, MESSAGES, OTHER } from "./generated/overflow.js";
 
 /** Where client libraries keep the provider's own error. */
 const INSIDE = ["error", "data", "response", "body", "responseBody", "lastError", "cause"] as const;
@@ -46,7 +46,16 @@ function says(error: unknown, outerStatus: number, depth: number, patterns: stri
   );
 }
 
+/** What the engine says of it, too (`crates/wire/src/provider/overflow.rs`). */
 function ask(status: number, code: string, message: string, patterns: string[]): boolean {
-  const valid = status > 0 && status < 1000 ? status : 0;
-  return call((engine) => engine.isContextOverflow(valid, code, message, patterns));
+  const text = message.toLowerCase();
+  if (patterns.some((own) => text.includes(own.toLowerCase()))) return true;
+  // Rate limits speak of tokens too, and a shorter prompt is not what they ask for.
+  if (status === 429 || (status >= 500 && status < 600 && !saysSo(text))) return false;
+  return status === 413 || CODES.includes(code.toLowerCase()) || saysSo(text);
+}
+
+/** `text` is in lower case. */
+function saysSo(text: string): boolean {
+  return MESSAGES.some((parts) => parts.every((part) => text.includes(part))) && !OTHER.some((other) => text.includes(other));
 }

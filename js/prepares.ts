@@ -4,6 +4,7 @@ import { systemPromptOf } from "./arguments.js";
 import { Background } from "./background.js";
 import { checkOptions, invalidOption } from "./checks.js";
 import type { Host } from "./driver.js";
+import { lazily } from "./lazily.js";
 import type { MessageCache, Sent } from "./message-cache.js";
 import { toResult, type EngineResult } from "./options.js";
 import { asSent } from "./replies.js";
@@ -103,10 +104,10 @@ export class Prepares<M extends Message> {
     for (const index of this.#cache.changed()) this.#needs.warn(changedAt(index));
     const system = goal === undefined ? prompt : [prompt, goal].filter(Boolean).join("\n\n");
     const late = this.#background.take(messages);
-    const made = result ? toResult(result, messages, thrown) : late;
+    const made = result ? toResult(result, messages(), thrown) : late;
     if (putOff) this.#background.begin((host) => this.#summarise(host));
-    return {
-      messages,
+    const prepared: Prepared<M> = {
+      messages: [],
       usage,
       edits,
       stillExceedsThreshold,
@@ -115,6 +116,7 @@ export class Prepares<M extends Message> {
       ...(made ? { result: made } : {}),
       ...(this.#background.isRunning ? { pending: true } : {}),
     };
+    return lazily(prepared, "messages", messages);
   }
 
   async #summarise(host: Host) {

@@ -5,6 +5,7 @@ import { checkOptions } from "./checks.js";
 import { readState, withStateOptions } from "./carried.js";
 import { decode } from "./codec.js";
 import { drive, run } from "./driver.js";
+import { started } from "./engine.js";
 import { Mutex } from "./mutex.js";
 import { engineOptions } from "./options.js";
 import { hostOn } from "./sessions.js";
@@ -29,7 +30,7 @@ export async function recallTools<F extends Format = Format>(
   const read = engineOptions(withStateOptions({ ...options, state: state as StateOptions }), "compact");
   const { bytes, ends } = codecOf(read).pack(messages);
   const { values, host: given } = read;
-  const { text } = await readState(given);
+  const [{ text }] = await Promise.all([readState(given), started()]);
   const store = memoryStore();
   const host = hostOn(store);
   const begin = run((engine) => engine.Session.recallCarried(values, bytes, ends, text, store.caps.maxBatchOps));

@@ -2,7 +2,7 @@
 
 import { asRecord } from "./boundaries.js";
 import { drive, run, type Host, type Notice } from "./driver.js";
-import { isPoisoned } from "./engine.js";
+import { isPoisoned, started } from "./engine.js";
 import { CompactionError } from "./errors.js";
 import { engineOptions } from "./options.js";
 import type { Opened } from "./session.js";
@@ -27,6 +27,7 @@ export function salvage(store: Store): AsyncIterable<Salvaged> {
 }
 
 async function* salvaged({ store, ...rest }: Host & { store: Store }): AsyncGenerator<Salvaged> {
+  await started();
   const remains = await store.remains?.();
   const lost = await remains?.dataLoss?.();
   const host = { ...rest, store: overlayOf(remains ?? store) };

@@ -4,8 +4,9 @@ import { Appends } from "./appends.js";
 import { checkId, checkSystemPrompt, systemPromptOf } from "./arguments.js";
 import { checkOptions, invalidOption } from "./checks.js";
 import { checkHistory, type Packed } from "./codec.js";
+import { loadCodec, type Codec } from "./codecs.js";
 import { drive, driveSync, run, type Host, type Notice } from "./driver.js";
-import { call } from "./engine.js";
+import { call, started } from "./engine.js";
 import { MessageCache, type Place } from "./message-cache.js";
 import { Listeners } from "./listeners.js";
 import { factsFor } from "./models.js";
@@ -22,12 +23,12 @@ import { News } from "./news.js";
 import { Persistence } from "./persistence.js";
 import { checkPrepare, Prepares } from "./prepares.js";
 import { choosePlace, type StorePlace } from "./store/place.js";
-import { codecOf, type Codec } from "./translation.js";
 import { Turns } from "./turns.js";
 import { ASSUMED, READ_ONLY, Warnings, type Warning } from "./warnings.js";
 import { Watermarks } from "./watermark.js";
 import type {
   CompactionResult,
+  ContextUsage,
   CustomFormat,
   Format,
   Message,
@@ -74,8 +75,8 @@ interface Synced extends Placed, SyncResult {
  * Opens the session `id`, or creates it. Without `store` it is in IndexedDB; in a browser that may store nothing it is in
  * memory, as event `warning` and `session.archive.durability` report. Outside of browsers a session with an `id` needs a
  * `store` (`store_unavailable`), and one without an `id` is in memory. Rejects with `invalid_option`, `unknown_model`,
- * `data_loss` if the stored session is gone, `schema_too_new` if a newer release wrote it, `store_corrupt`, and other
- * errors of the store.
+ * `stage_unavailable` if the engine cannot be loaded, `data_loss` if the stored session is gone, `schema_too_new` if a newer
+ * release wrote it, `store_corrupt`, and other errors of the store.
  */
 export async function openSession<M extends Message = Message>(
   options: Omit<SessionOptions, "format"> & { format: CustomFormat<M> },
@@ -103,9 +104,10 @@ export async function startSession<M extends Message>(
   checkId(id);
   if (options.mustExist && id === undefined) throw invalidOption("mustExist", "needs the `id` of the session");
   checkSystemPrompt(systemPrompt);
-  const values = withFacts(given, await factsFor(options));
+  const [facts, codec] = await Promise.all([factsFor(options), loadCodec<M>(given), started()]);
+  const values = withFacts(given, facts);
   const place = await choosePlace(options);
-  const session = new LiveSession<M>(options, given, { ...place, users: 0 });
+  const session = new LiveSession<M>(options, given, codec, { ...place, users: 0 });
   await session.open((host, maxBatchOps) => begin(withWatermark(values, session.isMarked), id, host, maxBatchOps));
   if (run((engine) => engine.assumesWindow(values))) session.announce(ASSUMED);
   return session;
@@ -147,13 +149,15 @@ class LiveSession<M extends Message> implements Session<M> {
   #handle!: Handle;
   #id = "";
   #format!: Format;
+  /** The usage that was emitted last, as JSON. */
+  #usageTold = "";
   #endNews: (() => void) | undefined;
   #endNotices: (() => void) | undefined;
 
-  constructor(options: SessionOptions, given: Given, lease: Lease) {
+  constructor(options: SessionOptions, given: Given, codec: Codec<M>, lease: Lease) {
     this.#options = options;
     this.#given = given;
-    this.#codec = codecOf<M>(given);
+    this.#codec = codec;
     this.#cache = new MessageCache(this.#codec);
     this.#lease = lease;
     lease.users++;
@@ -219,10 +223,10 @@ class LiveSession<M extends Message> implements Session<M> {
       notify: (notice) => this.#notify(notice),
     };
     cores.set(this, core as unknown as Core<Message>);
-    this.context = contextOf(core, { host: this.#host, format: () => this.#format, warn: (warning) => this.#warnings.tell(warning) });
+    this.context = contextOf(core, { host: this.#host, format: () => this.#format, warn: (warning) => this.#warnings.tell(warning), counted: () => this.#tellUsage() });
     this.recall = recallOf(core);
     this.pins = pinsOf(core);
-    this.snapshots = snapshotsOf(core);
+    this.snapshots = snapshotsOf(core, this.#host);
     this.goal = goalOf(core);
     this.archive = archiveOf(core, this.#persistence);
   }
@@ -328,7 +332,7 @@ class LiveSession<M extends Message> implements Session<M> {
       const { id } = options;
       checkId(id);
       const { places, ...opened } = await this.#drive<Opened & Placed>((handle) => handle.fork(id));
-      const child = new LiveSession<M>(this.#options, this.#given, this.#lease);
+      const child = new LiveSession<M>(this.#options, this.#given, this.#codec, this.#lease);
       child.#begin(opened);
       child.#prepares.tools = this.#prepares.tools;
       child.#cache.inherit(places, this.#cache);
@@ -373,11 +377,22 @@ class LiveSession<M extends Message> implements Session<M> {
   }
 
   #drive<T>(begin: (handle: Handle) => Operation, host = this.#host, seal?: (thrown: Map<number, unknown>) => void) {
-    return drive<T>(
+    const done = drive<T>(
       run(() => begin(this.#handle)),
       host,
       (_, thrown) => seal?.(thrown),
     );
+    return this.#listeners.hears("usage") ? done.finally(() => this.#tellUsage()) : done;
+  }
+
+  /** Only what is another usage than before: operations that read tell nothing, so a listener may read. */
+  #tellUsage(): void {
+    if (!this.#listeners.hears("usage") || this.#turns.isClosed) return;
+    const usage = this.#look<ContextUsage>((handle) => handle.usage());
+    const text = JSON.stringify(usage);
+    if (text === this.#usageTold) return;
+    this.#usageTold = text;
+    this.#listeners.emit("usage", usage);
   }
 
   #look<T>(at: (handle: Handle) => unknown): T {

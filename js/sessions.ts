@@ -3,6 +3,7 @@
 import { checkId } from "./arguments.js";
 import { checkOptions, invalidOption } from "./checks.js";
 import { drive, run } from "./driver.js";
+import { started } from "./engine.js";
 import { CompactionError } from "./errors.js";
 import { hostOf } from "./options.js";
 import { Watermarks } from "./watermark.js";
@@ -22,9 +23,11 @@ export function byAge(sessions: SessionInfo[]): SessionInfo[] {
   return sessions.sort((a, b) => a.createdAt - b.createdAt || (a.id < b.id ? -1 : 1));
 }
 
-/** Lists the sessions of a store, oldest first, without opening them. Rejects with the errors of the store. */
+/** Lists the sessions of a store, oldest first, without opening them. Rejects with the errors of the store, and with
+ *  `stage_unavailable` if the engine cannot be loaded. */
 export async function listSessions(store: Store): Promise<SessionInfo[]> {
   const host = hostOn(store);
+  await started();
   return byAge(await drive<SessionInfo[]>(run((engine) => engine.listSessions()), host));
 }
 
@@ -33,8 +36,8 @@ export async function listSessions(store: Store): Promise<SessionInfo[]> {
  * too. Does nothing if there is none. An open handle on it is `closed` from then on. Sessions that were begun from it
  * stay. `watermark`: the option `advanced.watermark` of the session, if it had one.
  *
- * Rejects with the errors of the store. If interrupted, the session is either whole or deleted; call again to remove the
- * rest.
+ * Rejects with the errors of the store, and with `stage_unavailable` if the engine cannot be loaded. If interrupted, the
+ * session is either whole or deleted; call again to remove the rest.
  */
 export async function deleteSession(id: string, options: { store: Store; watermark?: Watermark }): Promise<void> {
   checkOptions(options, ["store", "watermark"]);
@@ -42,6 +45,7 @@ export async function deleteSession(id: string, options: { store: Store; waterma
   checkId(id);
   const { store, watermark } = options;
   const host = hostOn(store);
+  await started();
   const failed: string[] = [];
   const watermarks = new Watermarks(watermark, store, (message) => void failed.push(message));
   await drive<void>(run((engine) => engine.deleteSession(id, store.caps.maxBatchOps)), { ...host, watermarks });

@@ -1,19 +1,24 @@
 /**
- * Exact tokens: a WebAssembly module and a vocabulary, both loaded when a tokenizer is first asked for. The functions
- * `loadTokenizer` of `entry/` differ in how the module comes in.
+ * Exact tokens: a WebAssembly module, loaded when a tokenizer is first asked for, and a vocabulary, which is in a package of
+ * its own. The functions `loadTokenizer` of `entry/` differ in how the module comes in.
  */
 
-import { checkOptions, plainOptions } from "./checks.js";
-import { run } from "./driver.js";
-import { isTrap, started } from "./engine.js";
+import { checkOptions } from "./checks.js";
+import { checkHistory } from "./codec.js";
+import { isTrap } from "./trap.js";
 import { CompactionError } from "./errors.js";
-import { whole } from "./text.js";
-import { readFormat } from "./translation.js";
+import { givenFormat, readHistory, tokensOfMessage } from "./tokens/history.js";
 import type { CustomFormat, Format, Message } from "./types.js";
 import type { WasmModule } from "./types/platform.js";
 
 /** An encoding of OpenAI's models: `o200k_base` since GPT-4o, `cl100k_base` before. */
 export type Encoding = "o200k_base" | "cl100k_base";
+
+/** A vocabulary, as a module of the package `context-compactor-vocabularies` exports it. */
+export interface Vocabulary {
+  readonly name: Encoding;
+  readonly text: string;
+}
 
 /**
  * Counts and encodes tokens exactly as tiktoken does. Names of special tokens (`<|endoftext|>`) are ordinary text, so
@@ -69,23 +74,18 @@ const PIECE = 1 << 16;
 const encoder = new TextEncoder();
 const decoder = new TextDecoder("utf-8", { ignoreBOM: true });
 
-const vocabularies: Record<Encoding, () => Promise<{ text: string }>> = {
-  o200k_base: () => import("./wasm/o200k_base.js"),
-  cl100k_base: () => import("./wasm/cl100k_base.js"),
-};
+const PACKAGE = "context-compactor-vocabularies";
+/** What the module has rules for, by their numbers in it. */
+const ENCODINGS: readonly string[] = ["cl100k_base", "o200k_base"] satisfies Encoding[];
 
 const loaded = new Map<Encoding, Promise<Tokenizer>>();
 
-/** The tokenizer of an encoding, whose module `bring` gives. There is one of each; a later call tries again what failed. */
-export function load(name: Encoding, bring: () => Promise<WasmModule>): Promise<Tokenizer> {
-  if (!Object.hasOwn(vocabularies, name)) {
-    const known = Object.keys(vocabularies).join(", ");
-    const error = new CompactionError("invalid_option", `name: must be one of ${known}${vocabularyOf(name)}`, { field: "name" });
-    return Promise.reject(error);
-  }
+/** The tokenizer of a vocabulary, whose module `bring` gives. There is one of each; a later call tries again what failed. */
+export async function load(vocabulary: Encoding | Vocabulary | Promise<Vocabulary>, bring: () => Promise<WasmModule>): Promise<Tokenizer> {
+  const { name, text } = await given(vocabulary);
   let tokenizer = loaded.get(name);
   if (!tokenizer) {
-    tokenizer = open(name, bring).catch((cause: unknown) => {
+    tokenizer = open(name, text, bring).catch((cause: unknown) => {
       loaded.delete(name);
       if (CompactionError.isInstance(cause)) throw cause;
       const message = `The tokenizer ${name} could not be loaded; estimateTokens does without it`;
@@ -96,17 +96,56 @@ export function load(name: Encoding, bring: () => Promise<WasmModule>): Promise<
   return tokenizer;
 }
 
-/** The vocabulary of a model of OpenAI, whose name was given for it. */
-function vocabularyOf(name: unknown): string {
-  if (typeof name !== "string") return "";
-  if (/^(gpt-3\.5|gpt-35|gpt-4(-|$)|text-embedding)/i.test(name)) return `; the one of ${name} is cl100k_base`;
-  if (/^(gpt-|chatgpt|o\d)/i.test(name)) return `; the one of ${name} is o200k_base`;
-  return "; models of other makers are estimated: estimateTokens(input, { model })";
+/** What of Node finds a package; Deno and Bun have it, too. */
+interface NodeProcess {
+  getBuiltinModule?(name: "module"): { createRequire(from: string): (path: string) => unknown };
+  cwd(): string;
 }
 
-async function open(name: Encoding, bring: () => Promise<WasmModule>): Promise<Tokenizer> {
-  // Messages are taken apart by the engine.
-  const [module, { text }] = await Promise.all([bring(), vocabularies[name](), started()]);
+/** The vocabulary of that name, where programs run as they are: an `import` of what is not installed would stop every bundler. */
+function named(name: string): unknown {
+  const { process } = globalThis as { process?: NodeProcess };
+  const node = process?.getBuiltinModule?.("module");
+  if (!process || !node) throw new Error("A name is found in Node, Deno and Bun alone");
+  const find = (from: string) => node.createRequire(from)(`${PACKAGE}/${name}`);
+  try {
+    return find(`${process.cwd()}/`);
+  } catch (cause) {
+    // The scripts for CommonJS have no address.
+    if (!import.meta.url) throw cause;
+    return find(import.meta.url);
+  }
+}
+
+/** What the app passed, promised or named. */
+async function given(vocabulary: unknown): Promise<Vocabulary> {
+  const isName = typeof vocabulary === "string" && ENCODINGS.includes(vocabulary);
+  let found: unknown;
+  try {
+    found = isName ? named(vocabulary) : await vocabulary;
+  } catch (cause) {
+    const bundled = isName ? `, and in a bundle pass it: loadTokenizer(import("${PACKAGE}/${vocabulary}"))` : "";
+    throw new CompactionError("not_found", `The vocabulary could not be loaded: npm install ${PACKAGE}${bundled}. \`cause\` says why`, { cause });
+  }
+  const { name, text } = (found ?? {}) as Partial<Vocabulary>;
+  if (name && ENCODINGS.includes(name) && typeof text === "string") return { name, text };
+  const wanted = encodingOf(found);
+  const message = wanted
+    ? `vocabulary: npm install ${PACKAGE}, and pass the vocabulary: loadTokenizer(import("${PACKAGE}/${wanted}"))`
+    : "vocabulary: those of OpenAI's models alone are public; models of other makers are estimated: estimateTokens(input, { model })";
+  throw new CompactionError("invalid_option", message, { field: "vocabulary" });
+}
+
+/** The encoding that somebody means who names it, or a model of OpenAI. */
+function encodingOf(name: unknown): Encoding | undefined {
+  if (typeof name !== "string") return "o200k_base";
+  if (ENCODINGS.includes(name)) return name as Encoding;
+  if (/^(gpt-3\.5|gpt-35|gpt-4(-|$)|text-embedding)/i.test(name)) return "cl100k_base";
+  return /^(gpt-|chatgpt|o\d)/i.test(name) ? "o200k_base" : undefined;
+}
+
+async function open(name: Encoding, text: string, bring: () => Promise<WasmModule>): Promise<Tokenizer> {
+  const module = await bring();
   const { exports } = await WebAssembly.instantiate(module);
   const instance = new Instance(name, exports as unknown as Exports);
   instance.load(text);
@@ -145,7 +184,7 @@ class Instance {
   /** Reads a vocabulary, a character of which is a byte. */
   load(table: string): void {
     encoder.encodeInto(table, this.#room(table.length));
-    const tokens = this.#exports.load(this.#name === "o200k_base" ? 1 : 0, table.length);
+    const tokens = this.#exports.load(ENCODINGS.indexOf(this.#name), table.length);
     this.#view = new Uint8Array(0);
     if (tokens === 0) throw new Error(`the vocabulary of ${this.#name} is damaged`);
   }
@@ -171,30 +210,10 @@ class Instance {
   }
 
   countMessages(messages: readonly Message[], options: { format?: Format | CustomFormat } = {}): number {
-    if (!Array.isArray(messages)) throw new CompactionError("invalid_message", "messages must be an array");
+    checkHistory(messages);
     checkOptions(options, ["format"]);
-    const { format, codec } = readFormat(options.format);
-    const { bytes, ends } = codec.pack(messages);
-    const given = plainOptions({ format });
-    const texts = run((engine) => engine.messageTexts(bytes, ends, given)) as {
-      bytes: Bytes;
-      ends: Uint32Array;
-      byRule: number;
-    };
-    let [tokens, start] = [texts.byRule, 0];
-    for (const end of texts.ends) {
-      tokens += this.#countBytes(texts.bytes.subarray(start, end));
-      start = end;
-    }
-    return tokens;
-  }
-
-  #countBytes(bytes: Bytes): number {
-    if (bytes.length <= PIECE) {
-      this.#room(bytes.length).set(bytes);
-      return this.#call((exports) => exports.count(bytes.length));
-    }
-    return this.#countLong(decoder.decode(bytes));
+    const read = readHistory(messages, givenFormat(options.format));
+    return read.reduce((sum, message) => sum + tokensOfMessage(message, "o200k", (text) => this.count(text)), 0);
   }
 
   /** Counts `rest` followed by `text`. */
@@ -333,4 +352,10 @@ class Counter implements TokenCounter {
 
 function checkText(text: unknown): asserts text is string {
   if (typeof text !== "string") throw new CompactionError("invalid_option", "text: must be a string", { field: "text" });
+}
+
+/** `end`, or one less where the first half of a pair would be the last before it. */
+function whole(text: string, end: number): number {
+  const last = text.charCodeAt(end - 1);
+  return last >= 0xd800 && last < 0xdc00 ? end - 1 : end;
 }

@@ -1,40 +1,13 @@
 /** Messages in a format of the app's own: read in the shape of a native one, and written from it. The engine sees no other. */
 
 import { named } from "./advice.js";
-import { checkFunction, checkOptions, invalidOption } from "./checks.js";
+import { bareOf, isOne, isUntied, thrownText, tied, type Fields } from "./bare.js";
+import { invalidOption } from "./checks.js";
 import { checkHistory, checkMessage, decode, encode, pack, type Packed } from "./codec.js";
-import { BASES, editsOf, pairedIn, sayTheSame, tieOf, type Fields } from "./edited.js";
-import { CompactionError } from "./errors.js";
+import { baseOf, NATIVE, type Codec, type Near } from "./codecs.js";
+import { editsOf, pairedIn, sayTheSame, tieOf } from "./edited.js";
 import type { CustomFormat } from "./types/formats.js";
 import type { Format, Message, SummaryRequest } from "./types.js";
-
-/** Messages of the app by index, of which one may be the original of an edited copy; those before `from` are not. */
-export interface Near<M> {
-  from: number;
-  readonly length: number;
-  at(index: number): M | undefined;
-}
-
-/** How messages of the app become texts for the engine, and back. */
-export interface Codec<M extends Message> {
-  /** Texts of the messages from `first` on. `before`: texts of what is before all of them, the newest first. */
-  pack(messages: readonly M[], first?: number, before?: () => Iterable<string>): Packed;
-  encode(message: M, index: number): string;
-  /** A message of ours, or one that the app has no more; with `near`, an edited copy of one of the app's as well. */
-  decode(body: string, near?: Near<M>): M;
-  /** A request for a summary as the app's function receives it. */
-  asked(request: SummaryRequest): SummaryRequest;
-}
-
-const NATIVE: Codec<Message> = {
-  pack: (messages, first = 0) => pack(first === 0 ? messages : messages.slice(first), first),
-  encode,
-  decode: (body) => decode(body) as Message,
-  asked: (request) => request,
-};
-
-/** Formats of `context-compactor/formats`, whose names were probably meant for them. */
-const TABLES = ["langchain", "openaiAgents", "mastra", "tanstack", "agui", "mistral", "bedrock", "ollama", "aiSdk4", "cohere", "mcp", "chrome"];
 
 /** How the messages of a call with these options are read and written. */
 export function codecOf<M extends Message>({ host }: { host: ReadonlyMap<string, unknown> }): Codec<M> {
@@ -42,36 +15,16 @@ export function codecOf<M extends Message>({ host }: { host: ReadonlyMap<string,
   return format ? new Translation(format) : (NATIVE as Codec<M>);
 }
 
-/** The option `format` of a call of `/history` or `/tokens`: its name for the engine, and how messages are read and written. */
+/** The option `format` of a call of `/history`: its name for the engine, and how messages are read and written. */
 export function readFormat<M extends Message>(format: Format | CustomFormat<M> | undefined): { format: Format | undefined; codec: Codec<M> } {
-  refuseName(format);
-  if (typeof format !== "object" || format === null) return { format, codec: NATIVE as Codec<M> };
-  return { format: checkFormat(format).base, codec: new Translation(format) };
-}
-
-/** Throws for the name of a format that is to be imported. */
-export function refuseName(format: unknown): void {
-  const name = TABLES.find((name) => name === format);
-  if (name) throw invalidOption("format", `"${name}" is imported: import { ${name} } from "context-compactor/formats", then { format: ${name} }`);
-}
-
-/** Throws unless it is a format of the app's own. */
-export function checkFormat(format: object): CustomFormat {
-  checkOptions(format, ["name", "base", "read", "write", "patch", "id"], "format.");
-  const { name, base, read, write, patch, id } = format as Partial<CustomFormat>;
-  if (typeof name !== "string" || name.trim() === "") throw invalidOption("format.name", "must be a text that is not empty");
-  if (!BASES.includes(base as Format)) throw invalidOption("format.base", `must be one of ${BASES.map((base) => `"${base}"`).join(", ")}`);
-  for (const [member, given] of Object.entries({ read, write })) {
-    if (given === undefined) throw invalidOption(`format.${member}`, "must be a function");
-  }
-  for (const [member, given] of Object.entries({ read, write, patch, id })) checkFunction(`format.${member}`, given);
-  return format as CustomFormat;
+  const base = baseOf(format);
+  return { format: base, codec: base === format ? (NATIVE as Codec<M>) : new Translation(format as CustomFormat<M>) };
 }
 
 /** The calls that results answered, where neither has an id: by the message that has the result. */
 const answered = new WeakMap<object, string>();
 
-class Translation<M extends Message> implements Codec<M> {
+export class Translation<M extends Message> implements Codec<M> {
   readonly #format: CustomFormat<M>;
   /** The newest message of each role that the app handed over. */
   readonly #newest = new Map<string, M>();
@@ -117,28 +70,12 @@ class Translation<M extends Message> implements Codec<M> {
     return this.#tied(this.#bare(message, index), message);
   }
 
-  /** The same, perhaps without ids of calls. */
   #bare(message: M, index: number): Fields {
-    const { name, base, read, id } = this.#format;
-    let [found, own]: [unknown, string | undefined] = [undefined, undefined];
-    try {
-      found = read.call(this.#format, message);
-      own = id?.call(this.#format, message);
-    } catch (cause) {
-      const what = `message ${index}: format ${name} could not read it: ${textOf(cause)}`;
-      throw new CompactionError("invalid_message", what, { index, field: "", cause });
-    }
-    if (!isOne(found)) {
-      throw invalidOption("format.read", `must return one message of ${base}, and ${named(found)} came for message ${index} (format ${name})`);
-    }
-    return own === undefined ? found : { ...found, id: own };
+    return bareOf(this.#format, message, index);
   }
 
   #tied(base: Fields, message: M): Fields {
-    if (this.#format.base !== "openai-chat") return base;
-    if (isUntied(base)) return { ...base, tool_call_id: answered.get(message) ?? "" };
-    const calls = base["tool_calls"];
-    return Array.isArray(calls) && calls.some(({ id }) => !id) ? { ...base, tool_calls: withIds(calls) } : base;
+    return tied(this.#format, base, () => answered.get(message) ?? "");
   }
 
   /** A copy of the app's own message, with the results and inputs of `base`. */
@@ -171,7 +108,7 @@ class Translation<M extends Message> implements Codec<M> {
     try {
       made = make();
     } catch (cause) {
-      throw invalidOption(`format.${by}`, `the function of format ${name} threw: ${textOf(cause)}`, cause);
+      throw invalidOption(`format.${by}`, `the function of format ${name} threw: ${thrownText(cause)}`, cause);
     }
     if (!isOne(made)) throw invalidOption(`format.${by}`, `must return one message, and ${named(made)} came (format ${name})`);
     if (role === "tool" && call) answered.set(made, call);
@@ -179,32 +116,8 @@ class Translation<M extends Message> implements Codec<M> {
   }
 }
 
-function isOne(value: unknown): value is Fields {
-  return typeof value === "object" && value !== null && !Array.isArray(value) && !(value instanceof Promise);
-}
-
 function roleOf({ role, type }: Fields): unknown {
   return role ?? type;
-}
-
-function textOf(thrown: unknown): string {
-  return thrown instanceof Error ? thrown.message : String(thrown);
-}
-
-/** True for a result that does not say which call it answers. */
-function isUntied({ role, tool_call_id: id }: Fields): boolean {
-  return role === "tool" && !id;
-}
-
-/** Calls with an id each: those without get one that depends on nothing but their message. */
-function withIds(calls: Fields[]): Fields[] {
-  const uses = new Map<string, number>();
-  return calls.map((call) => {
-    const name = call["function"]?.name ?? "call";
-    const nth = (uses.get(name) ?? 0) + 1;
-    uses.set(name, nth);
-    return call["id"] ? call : { ...call, id: `${name}_${nth}` };
-  });
 }
 
 /** The id of the call that a result answers, by name and order. `earlier`: what is before it, the newest first. */

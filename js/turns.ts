@@ -53,6 +53,10 @@ export class Turns {
     return this.#turn.awaited ? "; other calls of the session wait for it: does summarize call its own session?" : "";
   }
 
+  get isClosed(): boolean {
+    return this.#closed;
+  }
+
   checkOpen(): void {
     if (this.#closed) throw new CompactionError("closed", "the session was closed or deleted; open it again");
   }

@@ -9,7 +9,7 @@ import { setup, spellChecker } from "./setup.mjs";
 
 const typescript = join(root, "node_modules/typescript/bin/tsc");
 const projects = [
-  ...["tsconfig.json", "tsconfig.node.json", "tsconfig.evaluator.json", "www/tsconfig.json"],
+  ...["tsconfig.json", "tsconfig.node.json", "tsconfig.evaluator.json", "tsconfig.ui.json", "www/tsconfig.json"],
   ...["tests/types/tsconfig.json", "tests/types/sdks/tsconfig.json"],
 ];
 

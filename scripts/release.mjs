@@ -11,10 +11,12 @@ import { Problem, must, root, run, say, script } from "./process.mjs";
 import { setup } from "./setup.mjs";
 
 const NAME = "context-compactor";
-/** The folders of what is published, and a line that shows that it runs. */
+/** The folders of what is published, a line that shows that it runs, and where that is in the package. */
 const PACKAGES = {
   pkg: ["version", "console.log(version())"],
   "pkg-evaluator": ["baselines", "baselines().then(({ policies }) => console.log(policies.length > 0))"],
+  "pkg-vocabularies": ["text", "console.log(text.length > 500_000)", "/cl100k_base"],
+  "pkg-ui": ["stepsOf", "console.log(stepsOf([]) === 'Compacted')"],
 };
 
 const [version = "", flag] = process.argv.slice(2);
@@ -79,7 +81,10 @@ async function setVersions() {
   replace("Cargo.toml", '\nversion = "VERSION"');
   for (const folder of Object.keys(PACKAGES)) replace(`${folder}/package.json`, '"version": "VERSION"');
   for (const workspace of ["bench", "tests", "www"]) replace(`${workspace}/package.json`, `"${NAME}": "VERSION"`);
-  for (const workspace of ["tests", "www"]) replace(`${workspace}/package.json`, `"${NAME}-evaluator": "VERSION"`);
+  for (const workspace of ["tests", "www"]) {
+    for (const part of ["evaluator", "ui"]) replace(`${workspace}/package.json`, `"${NAME}-${part}": "VERSION"`);
+  }
+  for (const workspace of ["bench", "tests"]) replace(`${workspace}/package.json`, `"${NAME}-vocabularies": "VERSION"`);
   await npm(["install", "--package-lock-only", "--ignore-scripts", "--offline", "--no-audit", "--no-fund"]);
   await must("cargo", ["update", "--quiet", "--workspace", "--offline"]);
 }
@@ -112,15 +117,15 @@ async function checkArchives(archives) {
   try {
     writeFileSync(join(folder, "package.json"), '{ "private": true, "type": "module" }\n');
     await npm(["install", "--offline", "--no-audit", "--no-fund", ...archives], { cwd: folder });
-    for (const [from, [member, line]] of Object.entries(PACKAGES)) {
+    for (const [from, [member, line, part = ""]] of Object.entries(PACKAGES)) {
       const { name } = JSON.parse(read(`${from}/package.json`));
       const installed = join(folder, "node_modules", name);
       const manifest = JSON.parse(readFileSync(join(installed, "package.json"), "utf8"));
       if (manifest.version !== version) throw new Problem(`release: ${name} says ${manifest.version}`);
       const missing = ["README.md", "LICENSE-MIT", "LICENSE-APACHE"].filter((file) => !readdirSync(installed).includes(file));
       if (missing.length > 0) throw new Problem(`release: ${name} lacks ${missing.join(", ")}`);
-      const module = `import { ${member} } from "${name}"; ${line}`;
-      const common = `const { ${member} } = require("${name}"); ${line}`;
+      const module = `import { ${member} } from "${name}${part}"; ${line}`;
+      const common = `const { ${member} } = require("${name}${part}"); ${line}`;
       const expected = member === "version" ? (isBuilt ? current : version) : "true";
       for (const [type, code] of Object.entries({ module, commonjs: common })) {
         const found = await must(process.execPath, [`--input-type=${type}`, "--eval", code], { cwd: folder });

@@ -86,7 +86,7 @@ async function packages(wanted) {
   const lock = createHash("sha256").update(readFileSync(join(root, "package-lock.json"))).digest("hex");
   const current = `${scope} ${lock} ${process.platform} ${process.arch}\n`;
   if (kept === current) return;
-  const only = scope === "all" ? [] : ["-w", "www", "-w", "pkg", "-w", "pkg-evaluator", "--include-workspace-root"];
+  const only = scope === "all" ? [] : ["-w", "www", "-w", "pkg", "-w", "pkg-evaluator", "-w", "pkg-vocabularies", "-w", "pkg-ui", "--include-workspace-root"];
   say("set-up", ["npm ci", ...only].join(" "));
   // No package needs its install script: esbuild and workerd ship their programs as packages.
   await must("npm", ["ci", "--ignore-scripts", "--prefer-offline", "--no-audit", "--no-fund", ...only]);

@@ -1,4 +1,4 @@
-/** `npm start`: sets up, builds, and serves the demo; the last line is its address. */
+/** `npm start`: sets up, builds, and serves the demo, with the docs under `docs/`; the last line is its address. */
 
 import { existsSync, readdirSync, statSync } from "node:fs";
 import { createRequire } from "node:module";
@@ -9,14 +9,18 @@ import { root, say, script } from "./process.mjs";
 import { setup } from "./setup.mjs";
 
 const site = join(root, "www");
-const packages = ["pkg", "pkg-evaluator"].map((name) => join(root, name));
+/** What demo and docs are made of. */
+const inputs = ["pkg", "pkg-evaluator", "pkg-ui", "docs", "examples", "bench/reports"].map((name) => join(root, name));
+/** Pages of the docs that are in the root. */
+const texts = readdirSync(root).filter((name) => name.endsWith(".md")).map((name) => join(root, name));
 
 await script(async () => {
   await setup();
   await build();
   const vite = await import(pathToFileURL(createRequire(join(site, "package.json")).resolve("vite")).href);
   const page = join(site, "dist/index.html");
-  if (!existsSync(page) || [site, ...packages].some((folder) => newest(folder) > statSync(page).mtimeMs)) {
+  const times = [...[site, ...inputs].map(newest), ...texts.map((text) => statSync(text).mtimeMs)];
+  if (!existsSync(page) || Math.max(...times) > statSync(page).mtimeMs) {
     say("build", "vite build");
     await vite.build({ root: site, logLevel: "warn" });
   }

@@ -30,8 +30,10 @@ const HOSTS = { browsers: "tests/browser", workers: "tests/workerd", packaging: 
 /** Hosts whose tests mostly wait: they run beside those in Node, the others after these. Each lane takes about as long. */
 const LIVE = [HOSTS.browsers, HOSTS.workers];
 
-/** Where every major of what others make is tested, and not the newest alone. It runs when it is asked for. */
+/** Where every major of what others make is tested, and not the newest alone; and what tests nothing else, which npm installs. It
+ *  runs when it is asked for. */
 const MATRIX = ["tests/formats", "tests/adapters"];
+const ENVIRONMENTS = "tests/matrix";
 
 const TIERS = ["style", "engine", "node", "hosts", "long", "matrix", ...Object.keys(HOSTS)];
 
@@ -60,7 +62,7 @@ await script(async () => {
 
   await setupRust();
   // Rust needs none of the packages and browsers: it is built while they are installed.
-  const ready = setup({ tools: true, browsers: hosts.length > 0, databases: wanted("node") || isMatrix });
+  const ready = setup({ tools: true, browsers: hosts.length > 0 || isMatrix, databases: wanted("node") || isMatrix });
   // What it says is told in its step.
   ready.catch(() => {});
   // Before the tests in Rust take cargo's lock for minutes: the package is then built beside them.
@@ -91,6 +93,7 @@ await script(async () => {
     if (wanted("style")) for (const check of [...checks, ...lints]) await run(...commandOf(check));
     if (isMatrix) process.env.CC_MAJORS = "all";
     const matrix = isMatrix && !wanted("node") ? MATRIX : [];
+    const environments = isMatrix ? [ENVIRONMENTS] : [];
     const inFolders = async (folders, ...args) => {
       for (const folder of folders) await run(folder, (log) => runFiles(log, folder, testFiles(folder), args));
     };
@@ -98,7 +101,7 @@ await script(async () => {
     const isLive = (folder) => LIVE.includes(folder);
     const nodeAndBuilds = async () => {
       await inFolders(wanted("node") ? NODE : matrix, all);
-      await inFolders(hosts.filter((folder) => !isLive(folder)));
+      await inFolders([...hosts.filter((folder) => !isLive(folder)), ...environments]);
     };
     await Promise.all([nodeAndBuilds(), inFolders(hosts.filter(isLive))]);
   };
@@ -123,7 +126,7 @@ function others() {
   return readdirSync(join(root, "tests"), { withFileTypes: true })
     .filter((entry) => entry.isDirectory() && entry.name !== "node_modules")
     .map((entry) => `tests/${entry.name}`)
-    .filter((folder) => ![...NODE, ...Object.values(HOSTS)].includes(folder) && testFiles(folder).length > 0);
+    .filter((folder) => ![...NODE, ...Object.values(HOSTS), ENVIRONMENTS].includes(folder) && testFiles(folder).length > 0);
 }
 
 /** Times of every step, the slowest tests, what failed and why; and the sum. */

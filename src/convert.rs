@@ -191,6 +191,14 @@ pub(crate) fn effect(id: u32, effect: &Effect) -> Thrown<JsValue> {
             set(&object, "batch", self::batch(batch));
             "commit"
         }
+        Effect::Load(stage) => {
+            set(&object, "stage", to_js(stage)?);
+            "load"
+        }
+        Effect::Prefetch(stage) => {
+            set(&object, "stage", to_js(stage)?);
+            "prefetch"
+        }
     };
     set(&object, "type", kind);
     Ok(object.into())

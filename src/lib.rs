@@ -8,18 +8,15 @@ mod dto;
 mod error;
 mod operation;
 mod session;
-mod text;
+mod stages;
 mod transcript;
 
 pub use operation::Operation;
 pub use session::Session;
-pub use text::{estimate_buffer, family_of, text_buffer, text_room, wasm_memory, weights_of};
 pub use transcript::Importer;
 
-use context_compactor_core::session::Session as CoreSession;
 use context_compactor_core::standalone;
-use context_compactor_core::wire::provider;
-use convert::{bodies, options, settings, to_js};
+use convert::{bodies, options, settings};
 use error::{Thrown, thrown};
 use wasm_bindgen::prelude::*;
 
@@ -29,56 +26,47 @@ pub fn version() -> String {
     env!("CARGO_PKG_VERSION").to_owned()
 }
 
-/// Estimated tokens of each message.
-#[wasm_bindgen(js_name = estimateMessages)]
-pub fn estimate_messages(bytes: &[u8], ends: &[u32], given: JsValue) -> Thrown<Vec<u32>> {
-    let tokens = standalone::estimate(&bodies(bytes, ends)?, &options(given)?).map_err(thrown)?;
-    Ok(tokens.into_iter().map(|tokens| u32::try_from(tokens).unwrap_or(u32::MAX)).collect())
-}
-
-/// Estimated tokens of a history: `{ tokens, low, high, byRole, byMessage }`.
+/// Estimated tokens of a history: `{ tokens, low, high, byRole, byMessage }`. Stage `rest` is to be loaded.
 #[wasm_bindgen(js_name = estimateDetailed)]
 pub fn estimate_detailed(bytes: &[u8], ends: &[u32], given: JsValue) -> Thrown<JsValue> {
-    to_js(&standalone::estimate_detailed(&bodies(bytes, ends)?, &options(given)?).map_err(thrown)?)
+    (stages::rest().estimate)(&bodies(bytes, ends)?, &options(given)?)
 }
 
-/// The same of a text.
+/// The same of a text. Stage `rest` is to be loaded.
 #[wasm_bindgen(js_name = estimateTextDetailed)]
 pub fn estimate_text_detailed(text: &str, given: JsValue) -> Thrown<JsValue> {
-    to_js(&standalone::estimate_text_detailed(text, &options(given)?).map_err(thrown)?)
+    (stages::rest().estimate_text)(text, &options(given)?)
 }
 
-/// The texts of a history and the tokens of the rest: `{ bytes, ends, byRule }`.
+/// The texts of a history and the tokens of the rest: `{ bytes, ends, byRule }`. Stage `rest` is to be loaded.
 #[wasm_bindgen(js_name = messageTexts)]
 pub fn message_texts(bytes: &[u8], ends: &[u32], given: JsValue) -> Thrown<JsValue> {
-    let texts = standalone::texts(&bodies(bytes, ends)?, &options(given)?).map_err(thrown)?;
-    Ok(convert::texts(&texts))
+    (stages::rest().texts)(&bodies(bytes, ends)?, &options(given)?)
 }
 
-/// Where a history may be cut: `{ boundary, requested, pinned }`.
+/// Where a history may be cut: `{ boundary, requested, pinned }`. Stage `compact` is to be loaded.
 #[wasm_bindgen(js_name = splitMessages)]
 pub fn split_messages(bytes: &[u8], ends: &[u32], pinned: &[u32], given: JsValue) -> Thrown<JsValue> {
     let pinned: Vec<usize> = pinned.iter().map(|index| *index as usize).collect();
-    let cut = standalone::split(&bodies(bytes, ends)?, &pinned, &options(given)?).map_err(thrown)?;
-    to_js(&dto::CutDto::from(cut))
+    (stages::compact().split)(&bodies(bytes, ends)?, &pinned, &options(given)?)
 }
 
-/// What to ask a summariser.
+/// What to ask a summariser. Stage `compact` is to be loaded.
 #[wasm_bindgen(js_name = buildSummaryPrompt)]
 pub fn build_summary_prompt(bytes: &[u8], ends: &[u32], given: JsValue) -> Thrown<JsValue> {
-    to_js(&standalone::summary_prompt(&bodies(bytes, ends)?, &options(given)?).map_err(thrown)?)
+    (stages::compact().summary_prompt)(&bodies(bytes, ends)?, &options(given)?)
 }
 
-/// Messages for which a pin is proposed: `[{ index, constraints, tokens }]`.
+/// Messages for which a pin is proposed: `[{ index, constraints, tokens }]`. Stage `compact` is to be loaded.
 #[wasm_bindgen(js_name = proposePins)]
 pub fn propose_pins(bytes: &[u8], ends: &[u32], given: JsValue) -> Thrown<JsValue> {
-    to_js(&standalone::propose_pins(&bodies(bytes, ends)?, &options(given)?).map_err(thrown)?)
+    (stages::compact().propose_pins)(&bodies(bytes, ends)?, &options(given)?)
 }
 
-/// A summary that no model is needed for.
+/// A summary that no model is needed for. Stage `compact` is to be loaded.
 #[wasm_bindgen(js_name = extractiveSummary)]
 pub fn extractive_summary(bytes: &[u8], ends: &[u32], given: JsValue) -> Thrown<String> {
-    standalone::extractive(&bodies(bytes, ends)?, &options(given)?).map_err(thrown)
+    (stages::compact().extractive)(&bodies(bytes, ends)?, &options(given)?)
 }
 
 /// The format of a history.
@@ -88,24 +76,17 @@ pub fn detect_format(bytes: &[u8], ends: &[u32]) -> Thrown<String> {
     Ok(format.as_str().to_owned())
 }
 
-/// The rules that a history breaks.
+/// The rules that a history breaks. Stage `rest` is to be loaded.
 #[wasm_bindgen(js_name = validateHistory)]
 pub fn validate_history(bytes: &[u8], ends: &[u32], given: JsValue) -> Thrown<JsValue> {
-    to_js(&standalone::validate(&bodies(bytes, ends)?, &options(given)?).map_err(thrown)?)
+    (stages::rest().validate)(&bodies(bytes, ends)?, &options(given)?)
 }
 
-/// The smallest change that makes a history acceptable: `{ parts: [{ keep } | { body }], changes }`.
+/// The smallest change that makes a history acceptable: `{ parts: [{ keep } | { body }], changes }`. Stage
+/// `rest` is to be loaded.
 #[wasm_bindgen(js_name = repairHistory)]
 pub fn repair_history(bytes: &[u8], ends: &[u32], given: JsValue) -> Thrown<JsValue> {
-    let (parts, changes) = standalone::repair(&bodies(bytes, ends)?, &options(given)?).map_err(thrown)?;
-    to_js(&dto::RepairDto::new(parts, changes))
-}
-
-/// Does an error of a provider say that the prompt was too long? `status` is 0 when unknown; `patterns` are texts of the
-/// app's own server.
-#[wasm_bindgen(js_name = isContextOverflow)]
-pub fn is_context_overflow(status: u16, code: &str, message: &str, patterns: Vec<String>) -> bool {
-    provider::is_context_overflow(status, code, message, &patterns)
+    (stages::rest().repair)(&bodies(bytes, ends)?, &options(given)?)
 }
 
 /// True where these options say nothing of which the window follows.
@@ -117,7 +98,8 @@ pub fn assumes_window(given: JsValue) -> Thrown<bool> {
 /// Compacts a history once, storing nothing: `{ items, result }`.
 #[wasm_bindgen(js_name = compactOnce)]
 pub fn compact_once(bytes: &[u8], ends: &[u32], given: JsValue) -> Thrown<Operation> {
-    Ok(Operation::new(CoreSession::compact_once(settings(given)?, bodies(bytes, ends)?), to_js))
+    let (settings, bodies) = (settings(given)?, bodies(bytes, ends)?);
+    Ok(Operation::of_compact(move |stage| (stage.once)(settings, bodies)))
 }
 
 /// Compacts a history when that is due, from where `state` left off: `{ items, result, state? }`.
@@ -128,36 +110,43 @@ pub fn compact_carried(
     given: JsValue,
     state: Option<String>,
 ) -> Thrown<Operation> {
-    let bodies = bodies(bytes, ends)?;
-    Ok(Operation::new(CoreSession::compact_carried(settings(given)?, bodies, state), to_js))
+    let (settings, bodies) = (settings(given)?, bodies(bytes, ends)?);
+    Ok(Operation::of_compact(move |stage| (stage.carried)(settings, bodies, state)))
 }
 
 /// What a session with these messages would do next.
 #[wasm_bindgen(js_name = planOnce)]
 pub fn plan_once(bytes: &[u8], ends: &[u32], given: JsValue) -> Thrown<Operation> {
-    Ok(Operation::new(CoreSession::plan_once(settings(given)?, bodies(bytes, ends)?), to_js))
+    let (settings, bodies) = (settings(given)?, bodies(bytes, ends)?);
+    Ok(Operation::of_compact(move |stage| (stage.plan_once)(settings, bodies)))
 }
 
 /// The sessions of a store.
 #[wasm_bindgen(js_name = listSessions)]
 pub fn list_sessions() -> Operation {
-    Operation::new(CoreSession::list(), to_js)
+    Operation::of_rest(|stage| (stage.list)())
 }
 
 /// Nothing: removes the session called `id`, which need not open for it.
 #[wasm_bindgen(js_name = deleteSession)]
 pub fn delete_session(id: String, max_batch_ops: usize) -> Operation {
-    Operation::new(CoreSession::delete_named(id, max_batch_ops), |()| Ok(JsValue::NULL))
+    Operation::of_rest(move |stage| (stage.delete_named)(id, max_batch_ops))
 }
 
 /// The sessions of which a damaged store has anything left: `[{ id, loss? }]`. Writes names where they are missing.
 #[wasm_bindgen]
 pub fn remains() -> Operation {
-    Operation::new(CoreSession::remains(), to_js)
+    Operation::of_rest(|stage| (stage.remains)())
 }
 
 /// Puts a session back as it was before it was migrated: the number of its schema.
 #[wasm_bindgen(js_name = restoreBackup)]
 pub fn restore_backup(id: String) -> Operation {
-    Operation::new(CoreSession::restore_backup(id), |schema| Ok(JsValue::from(*schema)))
+    Operation::of_rest(move |stage| (stage.restore_backup)(id))
+}
+
+/// The module's memory.
+#[wasm_bindgen(js_name = wasmMemory)]
+pub fn wasm_memory() -> JsValue {
+    wasm_bindgen::memory()
 }

@@ -2,7 +2,8 @@
 
 use crate::convert;
 use crate::error::{Thrown, thrown};
-use context_compactor_core::step::{Effect, Event, Machine};
+use crate::stages::{self, Compact, Rest};
+use context_compactor_core::step::{CodeStage, Effect, Event, Machine};
 use js_sys::{Array, Object, Reflect};
 use wasm_bindgen::prelude::*;
 
@@ -27,6 +28,47 @@ impl Operation {
             let step = machine.step(answer);
             let done = step.done.map(|result| result.map_err(thrown).and_then(|value| finish(&value)));
             (step.effects, done)
+        };
+        Operation { step: Box::new(step) }
+    }
+
+    /// What begins at a place that the host handed back.
+    pub(crate) fn at<T>(place: Thrown<T>, begin: impl FnOnce(T) -> Operation) -> Operation {
+        place.map_or_else(
+            |error| {
+                let mut error = Some(error);
+                Operation { step: Box::new(move |_| (Vec::new(), error.take().map(Err))) }
+            },
+            begin,
+        )
+    }
+
+    /// One of stage `compact`, which the host loads if it has to.
+    pub(crate) fn of_compact(begin: impl FnOnce(&Compact) -> Operation + 'static) -> Operation {
+        Operation::in_stage(CodeStage::Compact, Box::new(|| begin(stages::compact())))
+    }
+
+    /// One of stage `rest`.
+    pub(crate) fn of_rest(begin: impl FnOnce(&Rest) -> Operation + 'static) -> Operation {
+        Operation::in_stage(CodeStage::Rest, Box::new(|| begin(stages::rest())))
+    }
+
+    fn in_stage(stage: CodeStage, begin: Box<dyn FnOnce() -> Operation>) -> Operation {
+        let mut load = Machine::new(move |io| async move { io.load(stage).await });
+        let mut begin = Some(begin);
+        let mut inside: Option<Box<StepFn>> = None;
+        let step = move |answer| {
+            if let Some(inside) = &mut inside {
+                return inside(answer);
+            }
+            let loading = load.step(answer);
+            match (loading.done, begin.take()) {
+                (Some(Ok(())), Some(begin)) => inside.insert(begin().step)(None),
+                (done, not_yet) => {
+                    begin = not_yet;
+                    (loading.effects, done.map(|done| done.map(|()| JsValue::NULL).map_err(thrown)))
+                }
+            }
         };
         Operation { step: Box::new(step) }
     }

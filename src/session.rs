@@ -3,6 +3,7 @@
 use crate::convert::{bodies, settings, to_js};
 use crate::error::{Thrown, thrown};
 use crate::operation::Operation;
+use crate::stages::{self, Compact, Rest};
 use context_compactor_core::log::SnapshotPurpose;
 use context_compactor_core::policy::Trigger;
 use context_compactor_core::session::Session as CoreSession;
@@ -25,6 +26,21 @@ impl Session {
         Reflect::set(&object, &JsValue::from_str("handle"), &handle)?;
         Ok(object)
     }
+
+    /// An operation of stage `compact`.
+    fn of_compact(&self, begin: impl FnOnce(&Compact, &CoreSession) -> Operation + 'static) -> Operation {
+        let core = self.core.clone();
+        Operation::of_compact(move |stage| begin(stage, &core))
+    }
+
+    /// An operation of stage `rest`.
+    pub(crate) fn of_rest(
+        &self,
+        begin: impl FnOnce(&Rest, &CoreSession) -> Operation + 'static,
+    ) -> Operation {
+        let core = self.core.clone();
+        Operation::of_rest(move |stage| begin(stage, &core))
+    }
 }
 
 #[wasm_bindgen]
@@ -45,8 +61,8 @@ impl Session {
         state: Option<String>,
         max_batch_ops: usize,
     ) -> Thrown<Operation> {
-        let begin = CoreSession::recall_carried(settings(given)?, bodies(bytes, ends)?, state, max_batch_ops);
-        Ok(Operation::new(begin, |core| Ok(JsValue::from(Session { core: core.clone() }))))
+        let (settings, bodies) = (settings(given)?, bodies(bytes, ends)?);
+        Ok(Operation::of_rest(move |stage| (stage.recall_carried)(settings, bodies, state, max_batch_ops)))
     }
 
     /// `{ places, format? }`.
@@ -75,7 +91,7 @@ impl Session {
     /// `{ edits, result? }`: makes the summary that a prepare put off.
     #[wasm_bindgen(js_name = summariseLater)]
     pub fn summarise_later(&self) -> Operation {
-        Operation::new(self.core.summarise_later(), to_js)
+        self.of_compact(|stage, core| (stage.summarise_later)(core))
     }
 
     /// Nothing: counts the system prompt and the tools for `usage` and `plan`.
@@ -86,17 +102,17 @@ impl Session {
 
     /// `{ items, result }`.
     pub fn compact(&self, instructions: Option<String>) -> Operation {
-        Operation::new(self.core.compact(instructions), to_js)
+        self.of_compact(|stage, core| (stage.compact)(core, instructions))
     }
 
     /// Nothing.
     pub fn rewind(&self, index: usize) -> Operation {
-        Operation::new(self.core.rewind(index), |()| Ok(JsValue::NULL))
+        self.of_rest(move |stage, core| (stage.rewind)(core, index))
     }
 
     /// Nothing.
     pub fn erase(&self, index: usize, reason: String) -> Operation {
-        Operation::new(self.core.erase(index, reason), |()| Ok(JsValue::NULL))
+        self.of_rest(move |stage, core| (stage.erase)(core, index, reason))
     }
 
     /// Which messages of the log are the history: `{ messages, behind: [[from, to]] }`.
@@ -106,34 +122,34 @@ impl Session {
 
     /// A session that begins from this one: `{ id, format?, messages, places, handle }`.
     pub fn fork(&self, id: Option<String>) -> Operation {
-        Operation::new(self.core.fork(id), |(core, forked)| Ok(Session::opened(core, forked)?.into()))
+        self.of_rest(|stage, core| (stage.fork)(core, id))
     }
 
     /// The sessions that began from this one.
     pub fn children(&self) -> Operation {
-        Operation::new(self.core.children(), to_js)
+        self.of_rest(|stage, core| (stage.children)(core))
     }
 
     /// A plan.
     pub fn plan(&self) -> Operation {
-        Operation::new(self.core.plan(), to_js)
+        self.of_compact(|stage, core| (stage.plan)(core))
     }
 
     /// A text.
     pub fn read(&self, reference: String, offset: usize, limit: Option<usize>) -> Operation {
-        Operation::new(self.core.read(reference, offset, limit), to_js)
+        self.of_rest(move |stage, core| (stage.read)(core, reference, offset, limit))
     }
 
     /// Nothing: sets the goal, given as JSON text.
     #[wasm_bindgen(js_name = setGoal)]
     pub fn set_goal(&self, json: String) -> Operation {
-        Operation::new(self.core.set_goal(json), |()| Ok(JsValue::NULL))
+        self.of_rest(move |stage, core| (stage.set_goal)(core, json))
     }
 
     /// The goal after the markers of a model's output.
     #[wasm_bindgen(js_name = applyMarkers)]
     pub fn apply_markers(&self, output: String) -> Operation {
-        Operation::new(self.core.apply_markers(output), to_js)
+        self.of_rest(move |stage, core| (stage.apply_markers)(core, output))
     }
 
     /// The goal, or nothing.
@@ -151,13 +167,13 @@ impl Session {
 
     /// Nothing: pins a message by its index.
     pub fn pin(&self, index: usize) -> Operation {
-        Operation::new(self.core.pin(index), |()| Ok(JsValue::NULL))
+        self.of_rest(move |stage, core| (stage.pin)(core, index))
     }
 
     /// Nothing: rejects the pin that is proposed for a message.
     #[wasm_bindgen(js_name = rejectPin)]
     pub fn reject_pin(&self, index: usize) -> Operation {
-        Operation::new(self.core.reject_pin(index), |()| Ok(JsValue::NULL))
+        self.of_rest(move |stage, core| (stage.reject_pin)(core, index))
     }
 
     /// Pins that are proposed and not answered: `[{ index, constraints, tokens }]`.
@@ -197,33 +213,43 @@ impl Session {
     #[wasm_bindgen(js_name = removeMessages)]
     pub fn remove_messages(&self, indices: &[u32]) -> Operation {
         let indices = indices.iter().map(|index| *index as usize).collect();
-        Operation::new(self.core.remove_messages(indices), to_js)
+        self.of_rest(|stage, core| (stage.remove_messages)(core, indices))
     }
 
     /// The id of a snapshot that was taken now.
     pub fn snapshot(&self, purpose: &str) -> Thrown<Operation> {
         let purpose = SnapshotPurpose::named(purpose).map_err(thrown)?;
-        Ok(Operation::new(self.core.snapshot(purpose), |id| Ok(JsValue::from_str(id))))
+        Ok(self.of_rest(move |stage, core| (stage.snapshot)(core, purpose)))
     }
 
     /// The snapshots, oldest first.
     pub fn snapshots(&self) -> Operation {
-        Operation::new(self.core.snapshots(), to_js)
+        self.of_rest(|stage, core| (stage.snapshots)(core))
     }
 
     /// Nothing: goes back to a snapshot.
     pub fn restore(&self, id: String) -> Operation {
-        Operation::new(self.core.restore(id), |()| Ok(JsValue::NULL))
+        self.of_rest(|stage, core| (stage.restore)(core, id))
+    }
+
+    /// What `compact` would do now.
+    pub fn preview(&self) -> Operation {
+        self.of_compact(|stage, core| (stage.preview)(core))
+    }
+
+    /// Nothing: takes the last compaction back.
+    pub fn undo(&self) -> Operation {
+        self.of_rest(|stage, core| (stage.undo)(core))
     }
 
     /// `{ ok, problems }`.
     pub fn verify(&self) -> Operation {
-        Operation::new(self.core.verify(), to_js)
+        self.of_rest(|stage, core| (stage.verify)(core))
     }
 
     /// `[{ ref, seq, snippet }]`, best first.
     pub fn search(&self, query: String, limit: usize) -> Operation {
-        Operation::new(self.core.search(query, limit), to_js)
+        self.of_rest(move |stage, core| (stage.search)(core, query, limit))
     }
 
     /// The recall tools: `{ format, definitions }`.
@@ -235,12 +261,12 @@ impl Session {
     /// JSON text of the message that answers a model's call of a recall tool, which is JSON text too.
     pub fn answer(&self, call: String, format: &str) -> Thrown<Operation> {
         let format = Format::named(format).map_err(thrown)?;
-        Ok(Operation::new(self.core.answer(call, format), |message| Ok(JsValue::from_str(message))))
+        Ok(self.of_rest(move |stage, core| (stage.answer)(core, call, format)))
     }
 
     /// Nothing.
     pub fn delete(&self) -> Operation {
-        Operation::new(self.core.delete(), |()| Ok(JsValue::NULL))
+        self.of_rest(|stage, core| (stage.delete)(core))
     }
 
     /// Nothing: takes over what others wrote.
@@ -282,9 +308,9 @@ impl Session {
         Ok(self.core.trajectory().map_err(thrown)?.json())
     }
 
-    /// The fate of every message.
+    /// The fate of every message. Stage `rest` is to be loaded.
     pub fn explain(&self) -> Thrown<JsValue> {
-        to_js(&self.core.explain().map_err(thrown)?)
+        (stages::rest().explain)(&self.core)
     }
 
     /// JSON text of a message of the app.

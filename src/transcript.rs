@@ -1,43 +1,34 @@
-//! Transcripts: pages out, bytes in.
+//! Transcripts: pages out, bytes in. They are in stage `rest`.
 
-use crate::convert::{optional, settings, to_js};
+use crate::convert::{settings, to_js};
 use crate::error::{Thrown, thrown};
 use crate::operation::Operation;
 use crate::session::Session;
 use context_compactor_core::session::transcript::{Importer as CoreImporter, Restore};
-use js_sys::{Object, Reflect, Uint8Array};
 use wasm_bindgen::prelude::*;
 
 #[wasm_bindgen]
 impl Session {
     /// `{ messages: [{ seq, index, body }], next? }`.
-    pub fn history(&self, cursor: JsValue) -> Thrown<Operation> {
-        Ok(Operation::new(self.core.history(optional(cursor)?), to_js))
+    pub fn history(&self, cursor: JsValue) -> Operation {
+        self.of_rest(|stage, core| (stage.history)(core, cursor))
     }
 
     /// `{ text, next? }`.
-    pub fn markdown(&self, cursor: JsValue) -> Thrown<Operation> {
-        Ok(Operation::new(self.core.markdown(optional(cursor)?), to_js))
+    pub fn markdown(&self, cursor: JsValue) -> Operation {
+        self.of_rest(|stage, core| (stage.markdown)(core, cursor))
     }
 
     /// `{ bytes, next? }`.
     #[wasm_bindgen(js_name = exportPage)]
-    pub fn export_page(&self, cursor: JsValue) -> Thrown<Operation> {
-        Ok(Operation::new(self.core.export(optional(cursor)?.unwrap_or_default()), |(bytes, next)| {
-            let object = Object::new();
-            let bytes = Uint8Array::from(bytes.as_slice());
-            Reflect::set(&object, &JsValue::from_str("bytes"), &bytes)?;
-            if let Some(next) = next {
-                Reflect::set(&object, &JsValue::from_str("next"), &to_js(next)?)?;
-            }
-            Ok(object.into())
-        }))
+    pub fn export_page(&self, cursor: JsValue) -> Operation {
+        self.of_rest(|stage, core| (stage.export_page)(core, cursor))
     }
 
     /// Every checkpoint that was ever made.
     #[wasm_bindgen(js_name = checkpointRecords)]
     pub fn checkpoint_records(&self) -> Operation {
-        Operation::new(self.core.checkpoint_records(), to_js)
+        self.of_rest(|stage, core| (stage.checkpoint_records)(core))
     }
 
     /// `{ startTime, lastUpdate, totalMessages, totalTokens, compressionCount }`.
@@ -49,7 +40,7 @@ impl Session {
 /// An import under way.
 #[wasm_bindgen]
 pub struct Importer {
-    core: CoreImporter,
+    pub(crate) core: CoreImporter,
 }
 
 #[wasm_bindgen]
@@ -57,26 +48,25 @@ impl Importer {
     /// The importer.
     pub fn open(given: JsValue, id: Option<String>, from: &str, max_batch_ops: usize) -> Thrown<Operation> {
         let restore = Restore::named(from).map_err(thrown)?;
-        let begin = CoreImporter::open(settings(given)?, id, restore, max_batch_ops);
-        Ok(Operation::new(begin, |core| Ok(JsValue::from(Importer { core: core.clone() }))))
+        let settings = settings(given)?;
+        Ok(Operation::of_rest(move |stage| (stage.import)(settings, id, restore, max_batch_ops)))
     }
 
     /// Nothing: takes the next bytes.
     pub fn feed(&self, bytes: Vec<u8>) -> Operation {
-        Operation::new(self.core.feed(bytes), |()| Ok(JsValue::NULL))
+        let core = self.core.clone();
+        Operation::of_rest(move |stage| (stage.feed)(&core, bytes))
     }
 
     /// `{ id, format?, messages, handle, report }`.
     pub fn finish(&self) -> Operation {
-        Operation::new(self.core.finish(), |(core, opened, report)| {
-            let object = Session::opened(core, opened)?;
-            Reflect::set(&object, &JsValue::from_str("report"), &to_js(report)?)?;
-            Ok(object.into())
-        })
+        let core = self.core.clone();
+        Operation::of_rest(move |stage| (stage.finish)(&core))
     }
 
     /// Nothing: removes what was written.
     pub fn abandon(&self) -> Operation {
-        Operation::new(self.core.abandon(), |()| Ok(JsValue::NULL))
+        let core = self.core.clone();
+        Operation::of_rest(move |stage| (stage.abandon)(&core))
     }
 }

@@ -16,8 +16,8 @@ const LONG = 1_000_000;
 
 const counters = {
   async exact() {
-    const { loadTokenizer } = await import("context-compactor");
-    return measured(() => loadTokenizer("o200k_base"), (tokenizer) => (text) => tokenizer.count(text));
+    const { loadTokenizer } = await import("context-compactor/tokens");
+    return measured(() => loadTokenizer(import("context-compactor-vocabularies/o200k_base")), (tokenizer) => (text) => tokenizer.count(text));
   },
   "gpt-tokenizer": () =>
     measured(

@@ -2,6 +2,8 @@
 
 import { useChat } from "@ai-sdk/react";
 import { DefaultChatTransport } from "ai";
+import { CompactionDivider } from "context-compactor-ui/react";
+import "context-compactor-ui/styles.css";
 import { createRoot } from "react-dom/client";
 
 const id = new URLSearchParams(location.search).get("chat") ?? "chat-1";
@@ -36,18 +38,8 @@ function Chat({ saved }) {
 
 function Part({ role, part: { type, text, data, input } }) {
   if (type === "text") return <p>{`${role}: ${text}`}</p>;
-  if (type === "data-compaction") return <Divider {...data} />;
+  if (type === "data-compaction") return <CompactionDivider compaction={data} />; // all above it is still there, for you
   return type.startsWith("tool-") && <p className="tool">{`${type.slice(5)} ${JSON.stringify(input ?? {})}`}</p>;
-}
-
-/** All above it is still there, for you; for the model it is shorter. */
-function Divider({ edits, usedTokens, maxTokens, summary }) {
-  const said = `${edits.join(", ")}: the model's view is ${usedTokens} of ${maxTokens} tokens now`;
-  return (
-    <div className="divider" role="separator">
-      {summary ? <details><summary>{said}</summary>{summary}</details> : said}
-    </div>
-  );
 }
 
 const saved = await (await fetch(`/api/chat?id=${encodeURIComponent(id)}`)).json();

@@ -1,8 +1,16 @@
 /** Runs of agents that have a `CompactingSession`: filter and session know each other by the context of the run. */
 
 import { warnOnce } from "../warnings.js";
-import type { Item } from "./agent-items.js";
 import type { CompactingSession } from "./agent-session.js";
+
+/** An item of the SDK, as far as it is looked at. */
+export interface Item {
+  type?: string;
+  role?: string;
+  callId?: string | null;
+  content?: any;
+  [field: string]: any;
+}
 
 /** A run of an agent with a session. */
 export interface Run {

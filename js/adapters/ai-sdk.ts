@@ -2,6 +2,7 @@
 
 import type { AdapterOptions, Message, Prepared, Session } from "../types.js";
 import { Calls } from "./calls.js";
+import { promptOf, type PromptMessage } from "./prompt.js";
 import { recallTools, type ExecutableRecallTools } from "./recall-tools.js";
 import { aiSdk, type AiSdkModel } from "./summarizers.js";
 import { Threads, type Fitted } from "./threads.js";
@@ -64,7 +65,7 @@ interface Part {
 
 /** Options of a call of a model, in every version of its interface. */
 interface Params {
-  prompt: readonly { role: string; content: unknown }[];
+  prompt: readonly PromptMessage[];
   tools?: unknown[];
   abortSignal?: AbortSignal;
   providerOptions?: { contextCompactor?: { threadId?: unknown } };
@@ -111,7 +112,7 @@ export function contextCompactor(options: AiSdkCompactorOptions = {}): AiSdkComp
       };
       return threads.send(request, async (found) => {
         if (found && bound.writer) announce(bound.writer, found.prepared);
-        const prompt = found && [...withGoal(system, found.goal), ...found.prepared.messages.map(inParts)];
+        const prompt = found && promptOf(system, found);
         return watched(await call(prompt ? { ...params, prompt } as Params : params), found, model.modelId);
       });
     }
@@ -200,16 +201,6 @@ function threadOf(context: unknown): unknown {
 function modelOf(model: Model | string): Model | undefined {
   if (typeof model !== "string") return model;
   return (globalThis as any).AI_SDK_DEFAULT_PROVIDER?.languageModel(model);
-}
-
-function withGoal(system: Params["prompt"], goal: string): Params["prompt"] {
-  return goal ? [...system, { role: "system", content: goal }] : system;
-}
-
-/** A prompt for a model has parts, which summaries have not. */
-function inParts(message: Message): Message {
-  const { content } = message as { content: unknown };
-  return typeof content === "string" ? { ...message, content: [{ type: "text", text: content }] } : message;
 }
 
 let announced = 0;

@@ -2,7 +2,6 @@
 
 import { checkOptions, invalidOption } from "../checks.js";
 import { compact } from "../compact.js";
-import { started } from "../engine.js";
 import { deleteSession } from "../sessions.js";
 import type { DurableObjectContext, ObjectBucket } from "../store/durable/platform.js";
 import { durableObjectStore } from "../store/durable/store.js";
@@ -101,7 +100,6 @@ export function toSessionsCompaction(
 ): (messages: SessionsMessage[]) => Promise<SessionsOverlay | null> {
   checkOptions(options, OPTIONS);
   return async (given) => {
-    await started();
     const { messages, ledger, error } = await compact<object>(given, options);
     const covered = ledger.flatMap(({ checkpoint, index }) => (checkpoint === undefined ? [] : (given[index] as SessionsMessage)));
     const first = covered.find(({ id }) => !OVERLAY.test(id));

@@ -2,6 +2,7 @@
 
 import { invalidOption } from "../checks.js";
 import { langchain, madeLike } from "../formats/langchain.js";
+import { given } from "../formats/shared.js";
 import type { AdapterOptions, CustomFormat, Session, Summarize } from "../types.js";
 import { Calls } from "./calls.js";
 import { recallTools } from "./recall-tools.js";
@@ -173,12 +174,7 @@ function plain(content: BaseMessage["content"] = ""): string {
 
 /** LangChain counts what was read from the cache among the input. */
 function countsOf({ input_tokens, output_tokens, input_token_details: { cache_read, cache_creation } = {} }: any): object {
-  return {
-    inputTokens: input_tokens,
-    outputTokens: output_tokens ?? 0,
-    ...(cache_read === undefined ? {} : { cacheReadTokens: cache_read }),
-    ...(cache_creation === undefined ? {} : { cacheWriteTokens: cache_creation }),
-  };
+  return given({ inputTokens: input_tokens, outputTokens: output_tokens ?? 0, cacheReadTokens: cache_read, cacheWriteTokens: cache_creation });
 }
 
 /** Definitions of tools, by the list that they stand in. */

@@ -4,6 +4,7 @@ import { invalidOption } from "../checks.js";
 import { isContextOverflow } from "../overflow.js";
 import type { AdapterOptions, Message, Session } from "../types.js";
 import { Calls } from "./calls.js";
+import { promptOf, type PromptMessage } from "./prompt.js";
 import { recallTools } from "./recall-tools.js";
 import { aiSdk } from "./summarizers.js";
 import { Threads, type Fitted } from "./threads.js";
@@ -16,8 +17,6 @@ export interface ContextCompactorOptions extends AdapterOptions {
    *  agent's memory; without any, the conversation is recognized by its messages. */
   thread?: string | ((call: any) => string | undefined);
 }
-
-type Prompt = { role: string; content: unknown }[];
 
 /** What is known of a run of the agent. */
 interface Run {
@@ -65,7 +64,7 @@ export class ContextCompactor {
   /** Puts what fits in place of the prompt, for this call alone. */
   async processLLMRequest(call: any): Promise<any> {
     const { state, model, abortSignal: signal, requestContext } = call;
-    const prompt = call.prompt as Prompt;
+    const prompt = call.prompt as PromptMessage[];
     const first = prompt.findIndex(({ role }) => role !== "system");
     const system = first < 0 ? prompt : prompt.slice(0, first);
     const run = this.#run(state);
@@ -87,8 +86,7 @@ export class ContextCompactor {
     };
     const fitted = await (run.turn ??= run.begin()).next;
     if (!fitted) return undefined;
-    const goal = fitted.goal ? [{ role: "system", content: fitted.goal }] : [];
-    return { prompt: [...system, ...goal, ...fitted.prepared.messages.map(inParts)] };
+    return { prompt: promptOf(system, fitted) };
   }
 
   /** Learns from the answer. */
@@ -132,10 +130,4 @@ export class ContextCompactor {
   close(): Promise<void> {
     return this.#threads.close();
   }
-}
-
-/** A prompt for a model has parts, which summaries have not. */
-function inParts(message: Message): Message {
-  const { content } = message as { content: unknown };
-  return typeof content === "string" ? { ...message, content: [{ type: "text", text: content }] } : message;
 }

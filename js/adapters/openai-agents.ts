@@ -1,14 +1,13 @@
 /** Entry `context-compactor/openai-agents`: the OpenAI Agents SDK. Models and items are known by their shapes. */
 
 import { CompactionError } from "../errors.js";
+import { openaiAgents } from "../formats/openai-agents.js";
 import type { AdapterOptions, Message, Session, Summarize } from "../types.js";
-import { ITEMS, plain, type Item } from "./agent-items.js";
-import { over, runOf, type Run } from "./agent-runs.js";
+import { over, runOf, type Item, type Run } from "./agent-runs.js";
 import { Calls } from "./calls.js";
 import { recallTools } from "./recall-tools.js";
-import { answer } from "./summarizers.js";
+import { answer, textOf } from "./summarizers.js";
 import { keyOf, Threads, type Fitted } from "./threads.js";
-import { Twins } from "./twins.js";
 import { usageOf } from "./usage.js";
 
 /** Options of `contextCompactor`: those of `openSession`, and the name of the conversation. */
@@ -67,8 +66,7 @@ const MAX_KNOWN = 100;
 export function contextCompactor(options: AgentsCompactorOptions = {}): AgentsCompactor {
   const { thread } = options;
   const by = "context-compactor/openai-agents";
-  const threads = new Threads(by, options as AdapterOptions & Record<string, unknown>, ["thread"], "openai-responses");
-  const twins = new Twins<Item>(ITEMS);
+  const threads = new Threads(by, options as AdapterOptions & Record<string, unknown>, ["thread"], openaiAgents);
   const calls = new Calls();
   /** By the context of a run, for calls of tools whose answer only the runner saw. `null`: several conversations have it. */
   const places = new WeakMap<object, Session | null>();
@@ -106,20 +104,22 @@ export function contextCompactor(options: AgentsCompactorOptions = {}): AgentsCo
     const { input, instructions } = modelData as { input: Item[]; instructions?: string };
     const said = saidBy(input);
     const run = runOf(call, said);
+    // The runner's own objects say something else in the end.
+    const copies = input.map((item) => ({ ...item }));
     known.delete(said);
     known.set(said, (typeof thread === "function" ? thread(call) : thread) ?? (await run?.session.getSessionId()));
     if (known.size > MAX_KNOWN) known.delete([...known.keys()][0] as string);
     const { model, modelSettings, tools = [] } = agent;
     const isObject = typeof model === "object";
     if (isObject ? wrapped.has(model) : hasProvider) return modelData;
-    const request = { input, systemInstructions: instructions, modelSettings, tools: tools.map(definitionOf), handoffs: [] };
+    const request = { input: copies, systemInstructions: instructions, modelSettings, tools: tools.map(definitionOf), handoffs: [] };
     const sent = await fit(isObject ? model : unknownModel, isObject ? undefined : model, request, async (sent, _, session) => {
       if (session && context && typeof context === "object") {
         places.set(context, [undefined, session].includes(places.get(context) as Session) ? session : null);
       }
       return sent;
     });
-    return { input: inPlace(sent.input, input, run?.originals), instructions: sent.systemInstructions };
+    return { input: inPlace(sent.input.map((item: Item) => input[copies.indexOf(item)] ?? item), input, run?.originals), instructions: sent.systemInstructions };
   }
 
   /** Calls the model with what fits. `learn` is to see the answer. */
@@ -132,7 +132,7 @@ export function contextCompactor(options: AgentsCompactorOptions = {}): AgentsCo
     const { systemInstructions, modelSettings, signal, tools, handoffs, previousResponseId, conversationId } = request;
     // The provider has the history.
     if (previousResponseId || conversationId) return call(request, () => undefined);
-    const input: Item[] = typeof request.input === "string" ? [ITEMS.write({ role: "user", content: request.input }, [])] : request.input;
+    const input: Item[] = typeof request.input === "string" ? [{ role: "user", content: request.input }] : request.input;
     const said = saidBy(input);
     if (known.has(said)) arrived.set(input, known.get(said));
     known.delete(said);
@@ -142,8 +142,8 @@ export function contextCompactor(options: AgentsCompactorOptions = {}): AgentsCo
     const given = input.slice(leading.length);
     const asked = {
       id: arrived.get(input),
-      messages: given.map((item) => twins.read(item)),
-      system: joined(systemInstructions, ...leading.map(({ content }) => plain(content))),
+      messages: given as Message[],
+      system: joined(systemInstructions, ...leading.map(({ content }) => content)),
       tools: [...tools, ...handoffs],
       model: name || undefined,
       signal,
@@ -152,7 +152,7 @@ export function contextCompactor(options: AgentsCompactorOptions = {}): AgentsCo
     return threads.send(asked, async (fitted) => {
       if (!fitted) return call(request, () => undefined);
       const { prepared, goal, session } = fitted;
-      const sent = { input: [...leading, ...twins.write(prepared.messages, given)], systemInstructions: joined(systemInstructions, goal) };
+      const sent = { input: [...leading, ...prepared.messages], systemInstructions: joined(systemInstructions, goal) };
       return call({ ...request, ...sent }, (response) => learnFrom(response, fitted, name), session);
     });
   }
@@ -269,12 +269,12 @@ function inputOf(text: string): unknown {
 /** Asks the agent's model for summaries. */
 function asking(model: Pick<AgentsModel, "getResponse">, { toolChoice: _, parallelToolCalls: _of, contextManagement: _no, text: _form, ...settings }: any = {}): Summarize {
   return async ({ system, messages, maxTokens }, { signal }) => {
-    const input = messages.map((message) => ITEMS.write(message as Message, []));
+    const input = messages.map((message) => openaiAgents.write(message, []));
     const alone = { tools: [], handoffs: [], outputType: "text", tracing: false };
     const request = { systemInstructions: system, input, modelSettings: { ...settings, maxTokens }, signal, ...alone };
     const { output, usage, providerData: raw } = await model.getResponse(request);
     const parts = output.flatMap(({ type, role, content }: Item) => (type === "message" && role === "assistant" ? content : []));
     const isCut = raw?.incomplete_details?.reason === "max_output_tokens" || raw?.choices?.[0]?.finish_reason === "length";
-    return answer(plain(parts), countsOf(usage), isCut, parts.find(({ type }: Item) => type === "refusal")?.refusal);
+    return answer(textOf(parts), countsOf(usage), isCut, parts.find(({ type }: Item) => type === "refusal")?.refusal);
   };
 }

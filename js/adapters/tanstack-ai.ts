@@ -1,13 +1,14 @@
 /** Entry `context-compactor/tanstack-ai`: a middleware for `chat` of TanStack AI. A middleware cannot reach the adapter, nor send
  *  again; so the adapter may be bound to it. */
 
+import { given } from "../formats/shared.js";
+import { tanstackModel } from "../formats/tanstack-model.js";
 import type { AdapterOptions, Message, Session, Summarize } from "../types.js";
 import { recalled } from "./calls.js";
 import { recallTools } from "./recall-tools.js";
-import { answer, textOf } from "./summarizers.js";
+import { answer } from "./summarizers.js";
 import { isTooLong, Threads, type Fitted } from "./threads.js";
 import { Turn } from "./turn.js";
-import { Twins } from "./twins.js";
 
 /** Options of `contextCompactor`: those of `openSession`, and the name of the conversation. */
 export interface TanStackCompactorOptions extends AdapterOptions {
@@ -34,40 +35,12 @@ export interface TanStackCompactor extends TanStackMiddleware {
   close(): Promise<void>;
 }
 
-/** A message of the SDK, as far as it is looked at. */
-interface ModelMessage {
-  role: string;
-  content: string | null | Part[];
-  toolCalls?: ToolCall[] | null;
-  toolCallId?: string;
-  thinking?: { content: string }[];
-}
-
-interface Part {
-  type: string;
-  content?: string;
-  source?: { type: string; value: string; mimeType?: string };
-}
-
-interface ToolCall {
-  id: string;
-  function: { name: string; arguments: string };
-  metadata?: { providerExecuted?: boolean };
-}
-
-/** What the engine reads in its place: a message of Chat Completions. */
-interface Twin {
-  role: string;
-  content: string | null | { type: string; text?: string }[];
-  tool_calls?: { id: string; type: "function"; function: { name: string; arguments: string } }[];
-}
-
 /** A run of `chat`. */
 interface Run {
   tools: any[];
   turn?: Turn;
   /** What is sent of what was found to fit. */
-  sent?: (fitted: Fitted | undefined) => { messages: ModelMessage[]; systemPrompts: unknown[] };
+  sent?: (fitted: Fitted | undefined) => { messages: readonly Message[]; systemPrompts: unknown[] };
 }
 
 /** An adapter of a provider. */
@@ -87,8 +60,7 @@ interface TextAdapter {
 export function contextCompactor(options: TanStackCompactorOptions = {}): TanStackCompactor {
   const { thread } = options;
   const by = "context-compactor/tanstack-ai";
-  const threads = new Threads(by, options as AdapterOptions & Record<string, unknown>, ["thread"], "openai-chat");
-  const twins = new Twins<ModelMessage>({ read, fields: ({ content, toolCalls, thinking }) => [content, toolCalls, thinking], patch, write });
+  const threads = new Threads(by, options as AdapterOptions & Record<string, unknown>, ["thread"], tanstackModel);
   /** By the context that the SDK has for a run. */
   const runs = new WeakMap<object, Run>();
   /** By the messages that the adapter is given. */
@@ -119,17 +91,17 @@ export function contextCompactor(options: TanStackCompactorOptions = {}): TanSta
     const tools = [...config.tools, ...run.tools.filter(({ name }) => !known.has(name))];
     if (context.phase === "init") return { tools };
     await run.turn?.done();
-    const given = (config.providerMessages ?? config.messages) as ModelMessage[];
+    const given = (config.providerMessages ?? config.messages) as Message[];
     const systemPrompts = (config.systemPrompts as unknown[]).filter((prompt) => !goals.has(Object(prompt)));
     const sent = (fitted: Fitted | undefined) => {
       if (!fitted) return { messages: given, systemPrompts };
       const goal = { content: fitted.goal };
       goals.add(goal);
-      return { messages: twins.write(fitted.prepared.messages, given), systemPrompts: goal.content ? [...systemPrompts, goal] : systemPrompts };
+      return { messages: fitted.prepared.messages, systemPrompts: goal.content ? [...systemPrompts, goal] : systemPrompts };
     };
     const request = {
       id: idOf(context),
-      messages: given.map((message) => twins.read(message)),
+      messages: given,
       system: systemPrompts.map((prompt) => (typeof prompt === "string" ? prompt : (prompt as { content: string }).content)).join("\n\n"),
       // The last call, for an answer of a schema, has none.
       tools: context.phase === "structuredOutput" ? undefined : tools.map(definitionOf),
@@ -226,60 +198,6 @@ function threadOf({ threadId, requestId }: { threadId: string; requestId: string
   return made && begun && Number(made) >= Number(begun) ? undefined : threadId;
 }
 
-function read({ role, content, toolCalls, toolCallId, thinking = [] }: ModelMessage): Message {
-  const blocks = Array.isArray(content) ? content.map(blockOf) : content;
-  const texts = typeof blocks === "string" ? [{ type: "text", text: blocks }] : (blocks ?? []);
-  const calls = toolCalls ?? [];
-  // The provider answered them itself: there is no message with the result.
-  const hosted = calls.filter(isHosted).map((call) => ({ ...call, type: "hosted" }));
-  const called = calls.filter((call) => !isHosted(call)).map(({ id, function: { name, arguments: input } }) => ({ id, type: "function", function: { name, arguments: input } }));
-  return {
-    role,
-    content: hosted.length > 0 ? [...texts, ...hosted] : blocks,
-    ...(called.length > 0 ? { tool_calls: called } : {}),
-    ...(role === "tool" ? { tool_call_id: toolCallId } : {}),
-    ...(thinking.length > 0 ? { reasoning_content: thinking.map(({ content }) => content).join("\n") } : {}),
-  } as Message;
-}
-
-function isHosted({ metadata }: ToolCall): boolean {
-  return metadata?.providerExecuted === true;
-}
-
-const MEDIA: Record<string, string> = { image: "image_url", audio: "input_audio", video: "video_url", document: "file" };
-
-function blockOf(part: Part): { type: string; text?: string } {
-  const { type, content = "", source } = part;
-  if (type === "text") return { type, text: content };
-  const kind = MEDIA[type];
-  if (!kind || !source) return part;
-  return { type: kind, [kind]: source.type === "data" ? `data:${source.mimeType};base64,${source.value}` : source.value };
-}
-
-function patch(message: ModelMessage, edited: Message): ModelMessage {
-  const { content, tool_calls: calls = [] } = edited as Twin;
-  const inputs = new Map(calls.map((call) => [call.id, call.function.arguments]));
-  const isSame = JSON.stringify(content) === JSON.stringify((read(message) as Twin).content);
-  const again = (call: ToolCall) => ({ ...call, function: { ...call.function, arguments: inputs.get(call.id) ?? call.function.arguments } });
-  return {
-    ...message,
-    content: isSame ? message.content : partsOf(content, message.content),
-    ...(message.toolCalls ? { toolCalls: message.toolCalls.map(again) } : {}),
-  };
-}
-
-/** The SDK's parts of a content: those that were given, and texts. */
-function partsOf(content: Twin["content"], given: ModelMessage["content"]): ModelMessage["content"] {
-  if (!Array.isArray(content)) return content;
-  const own = new Map((Array.isArray(given) ? given : []).map((part) => [JSON.stringify(blockOf(part)), part]));
-  return content.flatMap((block) => own.get(JSON.stringify(block)) ?? (block.type === "text" ? { type: "text", content: block.text ?? "" } : []));
-}
-
-function write(message: Message): ModelMessage {
-  const { role, content } = message as Twin;
-  return { role, content: Array.isArray(content) ? textOf(content) : content };
-}
-
 /** Definitions of tools, as the provider is sent them. */
 const definitions = new WeakMap<object, object>();
 
@@ -318,13 +236,13 @@ function countsOf(usage: any, provider: string): object | undefined {
   const { promptTokens = 0, completionTokens, promptTokensDetails: details = {} } = usage ?? {};
   const { cachedTokens: read, cacheWriteTokens: written } = details;
   if (!(promptTokens > 0 || read > 0)) return undefined;
-  return {
+  return given({
     // Anthropic counts what came from the cache, or went there, apart.
     inputTokens: promptTokens + (provider === "anthropic" ? (read ?? 0) + (written ?? 0) : 0),
     outputTokens: completionTokens ?? 0,
-    ...(read === undefined ? {} : { cacheReadTokens: read }),
-    ...(written === undefined ? {} : { cacheWriteTokens: written }),
-  };
+    cacheReadTokens: read,
+    cacheWriteTokens: written,
+  });
 }
 
 /** The error that an adapter says in its stream. */

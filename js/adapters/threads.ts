@@ -1,6 +1,5 @@
 /** What the adapters of all SDKs do: a session for each conversation, and one retry when the provider says "too long". */
 
-import { started } from "../engine.js";
 import { CompactionError } from "../errors.js";
 import { checkOptions, invalidOption } from "../checks.js";
 import { isContextOverflow } from "../overflow.js";
@@ -216,7 +215,6 @@ export class Threads {
   }
 
   async #session(thread: OpenThread, id: string | undefined, model: string | undefined, format: Format | CustomFormat | undefined, canAsk: boolean) {
-    await started();
     const { strict: _, recall, summarize, systemPrompt, ...rest } = this.#options;
     const own: Summarize = async (request, context) => {
       if (thread.ask) return thread.ask(request, context);

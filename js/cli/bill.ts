@@ -1,6 +1,6 @@
 /** What calls cost under a provider's cache: what a prompt shares with the one before is read from it, the rest written. */
 
-import type { Message, ModelPrices } from "../entry/inline.js";
+import type { Message, ModelPrices } from "../entry/main.js";
 import { estimateTokens } from "../entry/tokens-inline.js";
 import type { Input } from "./input.js";
 

@@ -1,12 +1,13 @@
 /** `validate` and `count`. */
 
-import { modelFacts } from "../entry/inline.js";
-import { validateHistory } from "../entry/history-inline.js";
-import { estimateTokensDetailed, loadTokenizer } from "../entry/tokens-inline.js";
+import { modelFacts } from "../entry/main.js";
+import { validateHistory } from "../entry/history.js";
+import { estimateTokensDetailed, loadTokenizer, type Encoding, type Vocabulary } from "../entry/tokens-inline.js";
 import { EXIT, wrongUsage } from "./exit.js";
 import { readInput, type Input } from "./input.js";
 import { firstLine } from "./inspect.js";
-import { fixedOf, modelFor } from "./meter.js";
+import { fixedOf, learn, modelFor } from "./meter.js";
+import { besides } from "./packages.js";
 import { number, percent, plural, type Terminal } from "./terminal.js";
 import type { Given } from "./usage.js";
 
@@ -32,6 +33,7 @@ export async function validate(given: Given, terminal: Terminal): Promise<number
 /** What `count` finds in a history. */
 export async function countOf(input: Input, given: Pick<Given, "exact" | "model">) {
   if (given.model !== undefined) await modelFacts(given.model);
+  await learn(given.model, input.model);
   const model = modelFor(given.model ?? input.model);
   const estimate = estimateTokensDetailed(input.messages, { format: input.format, ...model });
   const exact = given.exact ? await exactly(input, estimate.family, given.model) : undefined;
@@ -57,12 +59,11 @@ export async function count(given: Given, terminal: Terminal): Promise<number> {
   return EXIT.fine;
 }
 
-type Encoding = "o200k_base" | "cl100k_base";
 const ENCODINGS: Record<string, Encoding> = { o200k: "o200k_base", cl100k: "cl100k_base" };
 
 async function exactly({ messages, format }: Parameters<typeof fixedOf>[0], family = "", model = "this model"): Promise<{ tokens: number; encoding: Encoding }> {
   const encoding = ENCODINGS[family];
-  if (encoding === undefined) throw wrongUsage(`--exact: only the tokenizers of OpenAI's models are public and in this package; ${model} has another (${family}). Leave --exact out for an estimate with bounds`);
-  const tokenizer = await loadTokenizer(encoding);
+  if (encoding === undefined) throw wrongUsage(`--exact: only the tokenizers of OpenAI's models are public; ${model} has another (${family}). Leave --exact out for an estimate with bounds`);
+  const tokenizer = await loadTokenizer(await besides<Vocabulary>(`context-compactor-vocabularies/${encoding}`, "--exact", "count"));
   return { tokens: tokenizer.countMessages(messages, { format }), encoding };
 }

@@ -2,8 +2,8 @@
 
 import { writeFile } from "node:fs/promises";
 import process from "node:process";
-import { compact, importSession, type CompactionResult, type CompactOptions, type LedgerEntry, type Message } from "../entry/inline.js";
-import { validateHistory } from "../entry/history-inline.js";
+import { compact, importSession, type CompactionResult, type CompactOptions, type LedgerEntry, type Message } from "../entry/main.js";
+import { validateHistory } from "../entry/history.js";
 import { EXIT, wrongUsage } from "./exit.js";
 import { readInput, type Input } from "./input.js";
 import { aboutOf, firstLine, inspectionOf, reported } from "./inspect.js";

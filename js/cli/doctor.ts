@@ -4,8 +4,8 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import process from "node:process";
-import { modelFacts, openSession, version } from "../entry/inline.js";
-import { loadTokenizer } from "../entry/tokens-inline.js";
+import { modelFacts, openSession, version } from "../entry/main.js";
+import { estimateTokens } from "../entry/tokens-inline.js";
 import { fileStore } from "../entry/node.js";
 import { EXIT } from "./exit.js";
 import type { Terminal } from "./terminal.js";
@@ -31,7 +31,7 @@ const CHECKS: [string, () => Promise<string> | string][] = [
   ],
   ["engine", () => `${version()}, in WebAssembly`],
   ["models", async () => (await modelFacts("gpt-4o")).source],
-  ["tokenizer", async () => `o200k_base, ${(await loadTokenizer("o200k_base")).count("Hello, world!")} tokens in "Hello, world!"`],
+  ["tokens", () => `${estimateTokens("Hello, world!")} in "Hello, world!", estimated`],
   ["files", stores],
 ];
 

@@ -1,12 +1,8 @@
 /** `replay --optimum`: published thresholds and the best that any policy could cost, by the package of the evaluator. */
 
-import { createRequire } from "node:module";
-import { join } from "node:path";
-import process from "node:process";
-import { pathToFileURL } from "node:url";
-import type { Message, ModelPrices } from "../entry/inline.js";
-import { wrongUsage } from "./exit.js";
+import type { Message, ModelPrices } from "../entry/main.js";
 import type { Input } from "./input.js";
+import { besides } from "./packages.js";
 import { changeOf, dollars, number, type Terminal } from "./terminal.js";
 
 /** What is used of `context-compactor-evaluator`, which this package does not depend on. */
@@ -27,21 +23,8 @@ export interface Hindsight {
   optimum: number;
 }
 
-const PACKAGE = "context-compactor-evaluator";
-
-/** Loads the evaluator: one that is installed beside this package, else in the folder where the command was given. */
-export async function loadEvaluator(): Promise<Evaluator> {
-  try {
-    return (await import(PACKAGE)) as Evaluator;
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== "ERR_MODULE_NOT_FOUND") throw error;
-  }
-  try {
-    const path = createRequire(join(process.cwd(), "here.js")).resolve(PACKAGE);
-    return (await import(pathToFileURL(path).href)) as Evaluator;
-  } catch (cause) {
-    throw Object.assign(wrongUsage(`--optimum needs the package ${PACKAGE}: npx -p context-compactor -p ${PACKAGE} context-compactor replay …`), { cause });
-  }
+export function loadEvaluator(): Promise<Evaluator> {
+  return besides<Evaluator>("context-compactor-evaluator", "--optimum", "replay");
 }
 
 /** Rules of our own that are no preset, and experiments. */

@@ -6,8 +6,8 @@ import { stat } from "node:fs/promises";
 import process from "node:process";
 import { createInterface } from "node:readline";
 import { Readable } from "node:stream";
-import { CompactionError, importSession, type Format, type Message } from "../entry/inline.js";
-import { detectFormat } from "../entry/history-inline.js";
+import { CompactionError, importSession, type Format, type Message } from "../entry/main.js";
+import { detectFormat } from "../entry/history.js";
 import { changesOf, type Change } from "./changes.js";
 import { notUnderstood } from "./exit.js";
 

@@ -1,6 +1,6 @@
 /** What a compaction lost: what was there before it, is used again after it, and is in nothing that it left. */
 
-import { proposePins } from "../entry/history-inline.js";
+import { proposePins } from "../entry/history.js";
 import { estimateTokens } from "../entry/tokens-inline.js";
 import type { Change } from "./changes.js";
 import type { Input } from "./input.js";

@@ -2,7 +2,7 @@
 /** The command line: over the public entries, and deciding nothing about context. */
 
 import process from "node:process";
-import { version } from "../entry/inline.js";
+import { version } from "../entry/main.js";
 import { EXIT, Exit, exitOf } from "./exit.js";
 import { isFolder } from "./input.js";
 import { Terminal } from "./terminal.js";

@@ -2,7 +2,7 @@
 
 import process from "node:process";
 import { createInterface } from "node:readline";
-import { CompactionError, listSessions, openSession, version, type SessionInfo, type Store } from "../entry/inline.js";
+import { CompactionError, listSessions, openSession, version, type SessionInfo, type Store } from "../entry/main.js";
 import { EXIT } from "./exit.js";
 import { existingFolderOf, withStore } from "./stored.js";
 import type { Terminal } from "./terminal.js";

@@ -1,7 +1,7 @@
 /** How full the context was at each call, by what it was filled with. */
 
-import { modelFacts, type Message, type ModelPrices } from "../entry/inline.js";
-import { estimateTokens, estimateTokensDetailed } from "../entry/tokens-inline.js";
+import { modelFacts, type Message, type ModelPrices } from "../entry/main.js";
+import { estimateTokens, estimateTokensDetailed, ready } from "../entry/tokens-inline.js";
 import type { Input } from "./input.js";
 import { partsOf, speakerOf } from "./said.js";
 
@@ -34,8 +34,15 @@ export async function windowOf(input: Input, { window, model }: { window?: numbe
   const about = { ...(facts ? { model: facts.model } : {}), ...(facts?.prices ? { prices: facts.prices } : {}) };
   // An agent that compacts long before its model's window was given a smaller one.
   const isSmaller = model === undefined && input.counted !== undefined && input.counted <= 200_000 && input.changes.length > 0;
+  await learn(input.model, about.model);
   const tokens = window ?? (isSmaller ? Math.min(200_000, facts?.contextWindow ?? 200_000) : facts?.contextWindow);
   return { tokens: tokens ?? 200_000, assumed: tokens === undefined, ...about };
+}
+
+/** Loads what `modelFor` needs of these models. */
+export async function learn(...models: (string | undefined)[]): Promise<void> {
+  // A name that the estimate does not know is anybody's.
+  await Promise.all(models.map((model) => (model === undefined ? undefined : ready({ model }).catch(() => {}))));
 }
 
 /** The tokenizers are estimated for this model, when it is one that the estimate knows. */
@@ -56,15 +63,10 @@ export interface Size {
   results: number;
 }
 
-/** So many messages are counted at once. */
-const AT_ONCE = 500;
-
 export function sizesOf(messages: readonly Message[], input: Input, model = input.model): Size[] {
   if (messages.length === 0) return [];
   const options = { format: input.format, ...modelFor(model) };
-  const byMessage: number[] = [];
-  // The estimate holds a copy of what it counts.
-  for (let at = 0; at < messages.length; at += AT_ONCE) byMessage.push(...estimateTokensDetailed(messages.slice(at, at + AT_ONCE), options).byMessage);
+  const { byMessage } = estimateTokensDetailed(messages, options);
   return messages.map((message, at) => {
     const parts = partsOf(message);
     const tokens = byMessage[at] ?? 0;

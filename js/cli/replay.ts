@@ -1,6 +1,6 @@
 /** `replay`: the history call by call, under policies of compaction, and what each costs. */
 
-import { openSession, type Message, type Preset } from "../entry/inline.js";
+import { openSession, type Message, type Preset } from "../entry/main.js";
 import { Bill, Known, USUAL } from "./bill.js";
 import { EXIT, wrongUsage } from "./exit.js";
 import { hindsightOf, loadEvaluator, printHindsight } from "./hindsight.js";

@@ -2,8 +2,8 @@
 
 import { writeFile } from "node:fs/promises";
 import { basename } from "node:path";
-import { buildSummaryPrompt } from "../entry/history-inline.js";
-import type { LedgerEntry } from "../entry/inline.js";
+import { buildSummaryPrompt } from "../entry/history.js";
+import type { LedgerEntry } from "../entry/main.js";
 import { fatesOf, groupsOf, runsOf } from "./compact.js";
 import { HEAD, hindsightRows, METHOD, type Hindsight } from "./hindsight.js";
 import { noneRecorded, timeOf, type Compaction, type Inspection } from "./inspect.js";

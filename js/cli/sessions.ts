@@ -4,7 +4,7 @@ import { createWriteStream } from "node:fs";
 import { finished } from "node:stream/promises";
 import process from "node:process";
 import { once } from "node:events";
-import { CompactionError, importSession, listSessions, openSession, type ImportReport, type Store } from "../entry/inline.js";
+import { CompactionError, importSession, listSessions, openSession, type ImportReport, type Store } from "../entry/main.js";
 import { EXIT, Exit, notUnderstood } from "./exit.js";
 import { readInput } from "./input.js";
 import { describe } from "./inspect.js";

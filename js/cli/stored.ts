@@ -1,7 +1,7 @@
 /** A folder of stored sessions, for the commands that use one. */
 
 import { existsSync } from "node:fs";
-import type { Store } from "../entry/inline.js";
+import type { Store } from "../entry/main.js";
 import { fileStore } from "../entry/node.js";
 import { EXIT, Exit, wrongUsage } from "./exit.js";
 import type { Given } from "./usage.js";

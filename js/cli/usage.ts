@@ -1,7 +1,7 @@
 /** The commands, and how their options are read. */
 
 import { parseArgs, type ParseArgsConfig } from "node:util";
-import type { Format, Preset } from "../entry/inline.js";
+import type { Format, Preset } from "../entry/main.js";
 import { near } from "../near.js";
 import { wrongUsage } from "./exit.js";
 

@@ -1,17 +1,16 @@
 /** What of `context-compactor/cloudflare` needs the engine: who imports the store alone has no module. */
 
-import wasm from "../../core.wasm";
 import * as agents from "../adapters/cloudflare.js";
 import type { AgentClass, AgentCompactorOptions, SessionsCompactionOptions } from "../adapters/cloudflare.js";
-import { bringFrom } from "../engine.js";
+import { bring } from "../host/workerd.js";
 
-/** See `cloudflare-inline.ts`, which has the types of all. */
+/** See `cloudflare.ts`, which has the types of all. */
 export function withCompaction<A extends AgentClass>(Agent: A, options?: AgentCompactorOptions) {
-  bringFrom(() => wasm);
+  bring();
   return agents.withCompaction(Agent, options);
 }
 
 export function toSessionsCompaction(options?: SessionsCompactionOptions) {
-  bringFrom(() => wasm);
+  bring();
   return agents.toSessionsCompaction(options);
 }

@@ -1,16 +1,8 @@
-/** Entry `context-compactor/ai-sdk` for edge runtimes that import a compiled module by `?module`. */
+/** Entry `context-compactor/ai-sdk` for edge runtimes. */
 
-import wasm from "../../core.wasm?module";
-import { bringFrom } from "../engine.js";
+import { bring } from "../host/edge.js";
 
-bringFrom(() => wasm);
+bring();
 
-export {
-  compose,
-  contextCompactor,
-  type CompactionData,
-  type AiSdkCompactor,
-  type AiSdkCompactorOptions,
-  type PartWriter,
-} from "../adapters/ai-sdk.js";
+export * from "../adapters/ai-sdk.js";
 export type { ExecutableRecallTools, ExecutableTool } from "../adapters/recall-tools.js";

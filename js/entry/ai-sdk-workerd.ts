@@ -1,16 +1,8 @@
-/** Entry `context-compactor/ai-sdk` for Cloudflare Workers, which compile no bytes. */
+/** Entry `context-compactor/ai-sdk` for Cloudflare Workers. */
 
-import wasm from "../../core.wasm";
-import { bringFrom } from "../engine.js";
+import { bring } from "../host/workerd.js";
 
-bringFrom(() => wasm);
+bring();
 
-export {
-  compose,
-  contextCompactor,
-  type CompactionData,
-  type AiSdkCompactor,
-  type AiSdkCompactorOptions,
-  type PartWriter,
-} from "../adapters/ai-sdk.js";
+export * from "../adapters/ai-sdk.js";
 export type { ExecutableRecallTools, ExecutableTool } from "../adapters/recall-tools.js";

@@ -1,8 +1,7 @@
-/** Entry for edge runtimes that import a compiled module by `?module`. */
+/** Entry `context-compactor` for edge runtimes. */
 
-import wasm from "../../core.wasm?module";
-import { start } from "../engine.js";
+import { bring } from "../host/edge.js";
 
-start(wasm);
+bring();
 
 export * from "../index.js";

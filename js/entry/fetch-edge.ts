@@ -1,8 +1,7 @@
-/** Entry `context-compactor/fetch` for edge runtimes that import a compiled module by `?module`. */
+/** Entry `context-compactor/fetch` for edge runtimes. */
 
-import wasm from "../../core.wasm?module";
-import { bringFrom } from "../engine.js";
+import { bring } from "../host/edge.js";
 
-bringFrom(() => wasm);
+bring();
 
-export { compactingFetch, type CompactingFetch, type CompactingFetchOptions } from "../adapters/fetch.js";
+export * from "../adapters/fetch.js";

@@ -1,8 +1,7 @@
-/** Entry `context-compactor/fetch` for Cloudflare Workers, which compile no bytes. */
+/** Entry `context-compactor/fetch` for Cloudflare Workers. */
 
-import wasm from "../../core.wasm";
-import { bringFrom } from "../engine.js";
+import { bring } from "../host/workerd.js";
 
-bringFrom(() => wasm);
+bring();
 
-export { compactingFetch, type CompactingFetch, type CompactingFetchOptions } from "../adapters/fetch.js";
+export * from "../adapters/fetch.js";

@@ -1,17 +1,8 @@
-/** Entry `context-compactor/history` for edge runtimes that import a compiled module by `?module`. */
+/** Entry `context-compactor/history` for edge runtimes. */
 
-import wasm from "../../core.wasm?module";
-import { bringFrom } from "../engine.js";
+import { bring } from "../host/edge.js";
 
-bringFrom(() => wasm);
+bring();
 
-export {
-  buildSummaryPrompt,
-  detectFormat,
-  extractiveSummary,
-  proposePins,
-  repairHistory,
-  splitMessages,
-  validateHistory,
-} from "../history.js";
+export * from "../history.js";
 export type { Problem, Split } from "../types/history.js";

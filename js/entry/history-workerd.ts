@@ -1,17 +1,8 @@
-/** Entry `context-compactor/history` for Cloudflare Workers, which compile no bytes. */
+/** Entry `context-compactor/history` for Cloudflare Workers. */
 
-import wasm from "../../core.wasm";
-import { bringFrom } from "../engine.js";
+import { bring } from "../host/workerd.js";
 
-bringFrom(() => wasm);
+bring();
 
-export {
-  buildSummaryPrompt,
-  detectFormat,
-  extractiveSummary,
-  proposePins,
-  repairHistory,
-  splitMessages,
-  validateHistory,
-} from "../history.js";
+export * from "../history.js";
 export type { Problem, Split } from "../types/history.js";

@@ -1,8 +1,13 @@
-/** Entry for browsers, Node and every bundler: the module is part of the code. */
+/** Entry `context-compactor/inline`: the engine is part of the code, for what has to be one file. */
 
-import { start } from "../engine.js";
-import { bytes } from "../wasm/inline.js";
+import { bringFrom } from "../engine.js";
+import { compiled } from "../module.js";
+import * as compact from "../wasm/inline-compact.js";
+import * as rest from "../wasm/inline-rest.js";
+import * as shared from "../wasm/inline-shared.js";
+import * as core from "../wasm/inline.js";
 
-start(bytes);
+const code = { compact, core, rest, shared };
+bringFrom((file) => compiled(Promise.resolve(code[file])));
 
 export * from "../index.js";

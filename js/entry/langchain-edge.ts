@@ -1,8 +1,7 @@
-/** Entry `context-compactor/langchain` for edge runtimes that import a compiled module by `?module`. */
+/** Entry `context-compactor/langchain` for edge runtimes. */
 
-import wasm from "../../core.wasm?module";
-import { bringFrom } from "../engine.js";
+import { bring } from "../host/edge.js";
 
-bringFrom(() => wasm);
+bring();
 
-export { compactionMiddleware, type CompactionMiddleware, type CompactionMiddlewareOptions } from "../adapters/langchain.js";
+export * from "../adapters/langchain.js";

@@ -1,8 +1,7 @@
-/** Entry `context-compactor/langchain` for Cloudflare Workers, which compile no bytes. */
+/** Entry `context-compactor/langchain` for Cloudflare Workers. */
 
-import wasm from "../../core.wasm";
-import { bringFrom } from "../engine.js";
+import { bring } from "../host/workerd.js";
 
-bringFrom(() => wasm);
+bring();
 
-export { compactionMiddleware, type CompactionMiddleware, type CompactionMiddlewareOptions } from "../adapters/langchain.js";
+export * from "../adapters/langchain.js";

@@ -1,8 +1,7 @@
-/** Entry `context-compactor/mastra` for edge runtimes that import a compiled module by `?module`. */
+/** Entry `context-compactor/mastra` for edge runtimes. */
 
-import wasm from "../../core.wasm?module";
-import { bringFrom } from "../engine.js";
+import { bring } from "../host/edge.js";
 
-bringFrom(() => wasm);
+bring();
 
-export { ContextCompactor, type ContextCompactorOptions } from "../adapters/mastra.js";
+export * from "../adapters/mastra.js";

@@ -1,8 +1,7 @@
-/** Entry `context-compactor/mastra` for Cloudflare Workers, which compile no bytes. */
+/** Entry `context-compactor/mastra` for Cloudflare Workers. */
 
-import wasm from "../../core.wasm";
-import { bringFrom } from "../engine.js";
+import { bring } from "../host/workerd.js";
 
-bringFrom(() => wasm);
+bring();
 
-export { ContextCompactor, type ContextCompactorOptions } from "../adapters/mastra.js";
+export * from "../adapters/mastra.js";

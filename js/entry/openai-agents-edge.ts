@@ -1,9 +1,8 @@
-/** Entry `context-compactor/openai-agents` for edge runtimes that import a compiled module by `?module`. */
+/** Entry `context-compactor/openai-agents` for edge runtimes. */
 
-import wasm from "../../core.wasm?module";
-import { bringFrom } from "../engine.js";
+import { bring } from "../host/edge.js";
 
-bringFrom(() => wasm);
+bring();
 
-export { contextCompactor, type AgentsCompactor, type AgentsCompactorOptions, type AgentsModel, type AgentsModelProvider } from "../adapters/openai-agents.js";
-export { CompactingSession, type AgentsSession } from "../adapters/agent-session.js";
+export * from "../adapters/openai-agents.js";
+export * from "../adapters/agent-session.js";

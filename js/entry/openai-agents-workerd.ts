@@ -1,9 +1,8 @@
-/** Entry `context-compactor/openai-agents` for Cloudflare Workers, which compile no bytes. */
+/** Entry `context-compactor/openai-agents` for Cloudflare Workers. */
 
-import wasm from "../../core.wasm";
-import { bringFrom } from "../engine.js";
+import { bring } from "../host/workerd.js";
 
-bringFrom(() => wasm);
+bring();
 
-export { contextCompactor, type AgentsCompactor, type AgentsCompactorOptions, type AgentsModel, type AgentsModelProvider } from "../adapters/openai-agents.js";
-export { CompactingSession, type AgentsSession } from "../adapters/agent-session.js";
+export * from "../adapters/openai-agents.js";
+export * from "../adapters/agent-session.js";

@@ -1,16 +1,14 @@
-/** Entry `context-compactor/presets` for Cloudflare Workers, which compile no bytes: only `restoreBackup` needs it. */
+/** Entry `context-compactor/presets` for Cloudflare Workers; the types of all are those of `presets.ts`. */
 
-import wasm from "../../core.wasm";
 import { restore } from "../backup.js";
-import { bringFrom } from "../engine.js";
+import { bring } from "../host/workerd.js";
 import type { Store } from "../types.js";
 
 export { withDocumentedNames } from "../documented.js";
 export { optionsFromEnv } from "../environment.js";
 export type { DocumentedEvents, DocumentedResult, DocumentedSession } from "../types/documented.js";
 
-/** See `presets-inline.ts`, which has the types of all. */
 export function restoreBackup(store: Store, id: string): Promise<number> {
-  bringFrom(() => wasm);
+  bring();
   return restore(store, id);
 }

@@ -1,4 +1,4 @@
-/** Entry without the module: the app loads it with `initialize`, for example from "context-compactor/core.wasm". */
+/** Entry `context-compactor/slim`: the main entry with `initialize`, for apps that serve the module themselves. */
 
-export { initialize, type EngineSource } from "../engine.js";
-export * from "../index.js";
+export { initialize, type EngineFiles, type EngineSource } from "../engine.js";
+export * from "./main.js";

@@ -1,8 +1,7 @@
-/** Entry `context-compactor/tanstack-ai` for edge runtimes that import a compiled module by `?module`. */
+/** Entry `context-compactor/tanstack-ai` for edge runtimes. */
 
-import wasm from "../../core.wasm?module";
-import { bringFrom } from "../engine.js";
+import { bring } from "../host/edge.js";
 
-bringFrom(() => wasm);
+bring();
 
-export { contextCompactor, type TanStackCompactor, type TanStackCompactorOptions, type TanStackMiddleware } from "../adapters/tanstack-ai.js";
+export * from "../adapters/tanstack-ai.js";

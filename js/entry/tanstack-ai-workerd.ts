@@ -1,8 +1,7 @@
-/** Entry `context-compactor/tanstack-ai` for Cloudflare Workers, which compile no bytes. */
+/** Entry `context-compactor/tanstack-ai` for Cloudflare Workers. */
 
-import wasm from "../../core.wasm";
-import { bringFrom } from "../engine.js";
+import { bring } from "../host/workerd.js";
 
-bringFrom(() => wasm);
+bring();
 
-export { contextCompactor, type TanStackCompactor, type TanStackCompactorOptions, type TanStackMiddleware } from "../adapters/tanstack-ai.js";
+export * from "../adapters/tanstack-ai.js";

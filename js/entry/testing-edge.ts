@@ -1,9 +1,8 @@
-/** Entry `context-compactor/testing` for edge runtimes that import a compiled module by `?module`. */
+/** Entry `context-compactor/testing` for edge runtimes. */
 
-import wasm from "../../core.wasm?module";
-import { bringFrom } from "../engine.js";
+import { bring } from "../host/edge.js";
 
-bringFrom(() => wasm);
+bring();
 
-export { formatConformance } from "../formats/conformance.js";
-export { storeConformance, type ConformanceCase, type ConformanceOptions } from "../store/conformance.js";
+export * from "../formats/conformance.js";
+export * from "../store/conformance.js";

@@ -1,9 +1,8 @@
-/** Entry `context-compactor/testing` for Cloudflare Workers, which compile no bytes. */
+/** Entry `context-compactor/testing` for Cloudflare Workers. */
 
-import wasm from "../../core.wasm";
-import { bringFrom } from "../engine.js";
+import { bring } from "../host/workerd.js";
 
-bringFrom(() => wasm);
+bring();
 
-export { formatConformance } from "../formats/conformance.js";
-export { storeConformance, type ConformanceCase, type ConformanceOptions } from "../store/conformance.js";
+export * from "../formats/conformance.js";
+export * from "../store/conformance.js";

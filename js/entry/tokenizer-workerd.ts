@@ -1,12 +1,9 @@
 /** The tokenizer for Cloudflare Workers, which compile no bytes. */
 
-import engine from "../../core.wasm";
 import wasm from "../../tokenizer.wasm";
-import { bringFrom } from "../engine.js";
-import { load, type Encoding, type Tokenizer } from "../tokenizer.js";
+import { type Encoding, load, type Tokenizer, type Vocabulary } from "../tokenizer.js";
 
 /** See `tokenizer-inline.ts`, which has the types of all. */
-export function loadTokenizer(name: Encoding): Promise<Tokenizer> {
-  bringFrom(() => engine);
-  return load(name, () => Promise.resolve(wasm));
+export function loadTokenizer(vocabulary: Encoding | Vocabulary | Promise<Vocabulary>): Promise<Tokenizer> {
+  return load(vocabulary, () => Promise.resolve(wasm));
 }

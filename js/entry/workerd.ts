@@ -1,8 +1,7 @@
-/** Entry for Cloudflare Workers, which compile no bytes: the module is imported as such. */
+/** Entry `context-compactor` for Cloudflare Workers. */
 
-import wasm from "../../core.wasm";
-import { start } from "../engine.js";
+import { bring } from "../host/workerd.js";
 
-start(wasm);
+bring();
 
 export * from "../index.js";

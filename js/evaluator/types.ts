@@ -26,14 +26,16 @@ export interface Transcript<M extends Message = Message> {
 export type PolicyRule =
   | { kind: "none" }
   /** A summary when the prompt has `at` tokens; the last `keep` tokens stay, at least the current tool calls. `clear` is what is
-   *  cleared from half of `at` on when it pays: all results but the newest `keep` that have more than `minTokens`, and `inputs`. */
+   *  cleared from half of `at` on when it pays: all results but the newest `keep` that have more than `minTokens`, and `inputs`.
+   *  With it no summary comes that frees less than a fifth of `at`. */
   | { kind: "threshold"; at: number; keep: number; clear?: { keep: number; minTokens: number; inputs: boolean } }
   /** The oldest messages go when the prompt has more than `at` tokens, until it has `to`. */
   | { kind: "slide"; at: number; to: number }
   /** From `at` tokens on, all results but the newest `keep` are cleared before every call. */
   | { kind: "clear"; at: number; keep: number }
-  /** The engine's rule, by the prices; never a prompt above `ceiling` tokens, default 183,616. `clear`: as above, at any size. */
-  | { kind: "price"; keep: number; ceiling?: number; clear?: { keep: number; minTokens: number; inputs: boolean } };
+  /** The engine's rule, by the prices: no summary below `floor` tokens, default 0, and one at `ceiling` tokens, default 183,616.
+   *  `clear`: as above, at any size; a fifth is one of `ceiling`. */
+  | { kind: "price"; keep: number; floor?: number; ceiling?: number; clear?: { keep: number; minTokens: number; inputs: boolean } };
 
 /** The state before a call, for a policy function. */
 export interface PolicyMoment {

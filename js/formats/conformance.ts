@@ -5,14 +5,15 @@
  *     for (const { name, run } of formatConformance(myFormat, [history])) test(name, run);
  */
 
-import { editsOf, pairedIn, sayTheSame, type Fields, type Paired } from "../edited.js";
+import type { Fields } from "../bare.js";
+import { checkFormat } from "../custom.js";
+import { editsOf, pairedIn, sayTheSame, type Paired } from "../edited.js";
 import { validateHistory } from "../history.js";
 import { openSession } from "../session.js";
 import type { ConformanceCase } from "../store/conformance.js";
 import { memoryStore } from "../store/memory.js";
 import { check, same } from "../store/probe.js";
 import { estimateTokens } from "../tokens.js";
-import { checkFormat } from "../translation.js";
 import type { CustomFormat, Message, Session, SessionOptions } from "../types.js";
 
 /** Returns the checks that a `CustomFormat` must pass, for any test runner: `for (const { name, run } of

@@ -15,20 +15,25 @@ export const openaiAgents: CustomFormat = {
 const TYPES: Record<string, string> = { function_call_result: "function_call_output", computer_call_result: "computer_call_output" };
 const OWN: Record<string, string> = Object.fromEntries(Object.entries(TYPES).map(([own, type]) => [type, own]));
 
-/** What the SDK gives items of models that give none. */
-const NO_ID = "FAKE_ID";
+/** How ids begin that Responses gives. Other models give one id to all items of an answer. */
+const IDS: Record<string, string> = { message: "msg_", function_call: "fc_" };
+
+function isOwn(type = "message", id = ""): boolean {
+  return id !== "FAKE_ID" && id.startsWith(IDS[type] ?? "");
+}
 
 function read({ type, id, callId, caller, content, output, rawContent, ...more }: Fields): Fields {
+  const { providerData, name } = more;
   const own = given({
     type: TYPES[type] ?? type,
-    id: id === NO_ID ? undefined : id,
+    id: isOwn(type, id) ? id : undefined,
     call_id: callId ?? undefined,
     ...more,
     caller: caller && given({ type: caller.type, caller_id: caller.callerId }),
   });
   switch (type) {
     case "reasoning": {
-      const encrypted_content = more["providerData"]?.encryptedContent ?? more["providerData"]?.encrypted_content;
+      const encrypted_content = providerData?.encryptedContent ?? providerData?.encrypted_content;
       const thought = rawContent && { content: rawContent };
       return given({ ...own, summary: blocksOf(content).map((block) => ({ ...block, type: "summary_text" })), ...thought, encrypted_content });
     }
@@ -40,9 +45,12 @@ function read({ type, id, callId, caller, content, output, rawContent, ...more }
     }
     case "program_output":
       return { ...own, result: output };
-    default:
-      return given({ ...own, content: Array.isArray(content) ? content.map(readBlock) : content, output });
+    // What the provider did itself, as its own item.
+    case "hosted_tool_call":
+    case "unknown":
+      if (providerData) return given({ id, status: more["status"], caller: own["caller"], ...providerData, type: providerData.type ?? name ?? type, was: type });
   }
+  return given({ ...own, content: Array.isArray(content) ? content.map(readBlock) : content, output });
 }
 
 /** A text, one block of an older release, or a list of blocks. */
@@ -52,26 +60,45 @@ function readOutput(output: unknown): unknown {
   return type === "text" ? text : blocksOf(output).map(readBlock);
 }
 
+/** What a block holds beside text. */
+const MEDIA: Record<string, string> = { input_image: "image", image: "image", input_file: "file", file: "file", audio: "audio" };
+
 function readBlock(block: Fields): Fields {
-  const { type, image, file, ...more } = block;
-  if (type === "input_image" || type === "image") {
-    const { id, fileId = id, url, data, mediaType } = Object(image) as Fields;
-    const address = typeof image === "string" ? image : (url ?? (data && `data:${mediaType};base64,${data}`));
-    return given({ ...more, type: "input_image", image_url: address, file_id: fileId, was: type === "image" ? type : undefined });
-  }
-  if ((type !== "input_file" && type !== "file") || file === undefined) return block;
-  const { id, fileId = id, url } = Object(file) as Fields;
-  const data = typeof file === "string" && !/^https?:/.test(file) ? file : undefined;
-  return given({ ...more, type: "input_file", file_data: data, file_url: url ?? (data === undefined && typeof file === "string" ? file : undefined), file_id: fileId, was: type === "file" ? type : undefined });
+  const { type, image, file = image, audio: source = file, ...more } = block;
+  const kind = MEDIA[type];
+  if (!kind || source === undefined) return block;
+  const { id, fileId = id, url, data, mediaType } = typeof source === "object" ? source : ({ [/^https?:/.test(source) ? "url" : "data"]: source } as Fields);
+  return given({
+    ...more,
+    type: `input_${kind}`,
+    image_url: kind === "image" ? (url ?? dataUrl(data, mediaType)) : undefined,
+    input_audio: kind === "audio" ? { data } : undefined,
+    file_data: kind === "file" ? dataUrl(data, mediaType) : undefined,
+    file_url: kind === "file" ? url : undefined,
+    file_id: fileId,
+    was: type === `input_${kind}` ? undefined : type,
+  });
+}
+
+/** Bytes of a tool's picture or file in the form in which the runner stores them; a text without a type as it is. */
+function dataUrl(data: string | Uint8Array | undefined, mediaType: string | undefined): string | undefined {
+  if (typeof data === "object") return dataUrl(btoa(Array.from(data, (byte) => String.fromCharCode(byte)).join("")), mediaType ?? "image/png");
+  return data && mediaType && !data.startsWith("data:") ? `data:${mediaType};base64,${data}` : data;
 }
 
 function writeBlock(block: Fields): Fields {
-  const { type, was, image_url: image, file_id: id, file_data: data, file_url: url, ...more } = block;
-  if (type === "input_image") return { ...more, type: was ?? type, image: image ?? { id } };
-  return type === "input_file" ? { ...more, type: was ?? type, file: data ?? url ?? { id } } : block;
+  const { type, was = type, image_url: image, file_id: id, file_data: data = image, file_url: url = data, input_audio: audio, ...more } = block;
+  const kind = MEDIA[was];
+  return kind ? { ...more, type: was, [kind]: url ?? audio?.data ?? { id } } : block;
 }
 
-function write({ type, call_id: callId, caller, content, output, summary, encrypted_content, result, image_url: _, ...more }: Fields): Fields {
+function write({ was, ...item }: Fields): Fields {
+  if (!was) return writeItem(item);
+  const { type, id, status } = item;
+  return given({ type: was, id, name: type, status, providerData: item });
+}
+
+function writeItem({ type, call_id: callId, caller, content, output, summary, encrypted_content, result, image_url: _, ...more }: Fields): Fields {
   const own = given({
     type: OWN[type] ?? type,
     callId,

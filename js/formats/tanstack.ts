@@ -1,40 +1,18 @@
 /** Messages of TanStack AI: of its user interface, and of its models. */
 
 import type { CustomFormat } from "../types/formats.js";
-import { blocksOf, edited, given, parsed, type Edits, type Fields } from "./shared.js";
+import { edited, given, parsed, type Edits, type Fields } from "./shared.js";
+import { isHosted, readPart, tanstackModel, writePart } from "./tanstack-model.js";
 
 /** Messages of TanStack AI: `UIMessage`, whose parts have `content` for `text`, and `ModelMessage`, whose calls are in
  *  `toolCalls`. A history has one of the two. */
 export const tanstack: CustomFormat = {
   name: "tanstack",
   base: "ai-sdk",
-  read: (message: Fields) => (message["parts"] ? readUi(message) : readModel(message)),
-  write: (message: Fields) => (message["parts"] ? writeUi(message) : writeModel(message)),
-  patch: (message: Fields, edits) => (message["parts"] ? patchUi(message, edits) : patchModel(message, edits)),
+  read: (message: Fields) => (message["parts"] ? readUi(message) : tanstackModel.read(message)),
+  write: (message: Fields) => (message["parts"] ? writeUi(message) : tanstackModel.write(message)),
+  patch: (message: Fields, edits) => (message["parts"] ? patchUi(message, edits) : tanstackModel.patch(message, edits)),
 };
-
-/** A part of content, as both have it. `is` is that of `ai-sdk` in model messages or those of the interface. */
-function readPart(part: Fields, key: "data" | "url"): Fields {
-  const { type, content, source, signature, ...more } = part;
-  if (type === "text") return { type, ...more, text: content };
-  if (type === "thinking") {
-    const signed = signature ? { [key === "url" ? "providerMetadata" : "providerOptions"]: { anthropic: { signature } } } : {};
-    return { type: "reasoning", ...more, text: content, ...signed };
-  }
-  if (!source) return part;
-  const { type: kind, value, mimeType } = source;
-  const address = kind === "data" && key === "url" ? `data:${mimeType};base64,${value}` : value;
-  return given({ type: "file", ...more, media: type, source: kind, [key]: address, mediaType: mimeType ?? `${type}/*` });
-}
-
-function writePart(part: Fields): Fields {
-  const { type, text, media, source, data, url, mediaType, providerMetadata, providerOptions, ...more } = part;
-  if (type === "text") return { type, ...more, content: text };
-  if (type === "reasoning") return given({ type: "thinking", ...more, content: text, signature: (providerMetadata ?? providerOptions)?.anthropic?.signature });
-  if (type !== "file" || !media) return part;
-  const [, value = data ?? url] = /^data:[^,]*;base64,(.*)$/s.exec(url ?? "") ?? [];
-  return { type: media, ...more, source: given({ type: source, value, mimeType: mediaType === `${media}/*` ? undefined : mediaType }) };
-}
 
 /** The result of each call is a part of its own; `output` is what a client's tool returned. */
 function readUi({ parts, metadata, createdAt, name, ...message }: Fields): Fields {
@@ -42,9 +20,15 @@ function readUi({ parts, metadata, createdAt, name, ...message }: Fields): Field
   const calls = new Set((parts as Fields[]).map(({ type, id }) => type === "tool-call" && id));
   const read = (part: Fields): Fields[] => {
     if (part["type"] === "tool-result" && calls.has(part["toolCallId"])) return [];
+    if (isAlone(part, parts)) return [{ ...part, type: "hosted" }];
     return [part["type"] === "tool-call" ? readCall(part, results.get(part["id"])) : readPart(part, "url")];
   };
   return { ...message, parts: parts.flatMap(read), metadata: given({ metadata, createdAt, name }) };
+}
+
+/** A call that the provider answered itself, without a result. */
+function isAlone(part: Fields, parts: readonly Fields[]): boolean {
+  return part["type"] === "tool-call" && isHosted(part) && part["output"] === undefined && !parts.some(({ toolCallId }) => toolCallId === part["id"]);
 }
 
 function readCall(call: Fields, result: Fields | undefined): Fields {
@@ -73,7 +57,10 @@ function contentFrom(output: unknown): unknown {
 }
 
 function writeUi({ parts, metadata, ...message }: Fields): Fields {
-  const write = (part: Fields) => (part["toolCallId"] && String(part["type"]).startsWith("tool-") ? writeCall(part) : [writePart(part)]);
+  const write = (part: Fields) => {
+    if (part["type"] === "hosted") return [{ ...part, type: "tool-call" }];
+    return part["toolCallId"] && String(part["type"]).startsWith("tool-") ? writeCall(part) : [writePart(part)];
+  };
   return { ...message, parts: parts.flatMap(write), ...metadata };
 }
 
@@ -90,7 +77,7 @@ function patchUi(message: Fields, { calls, results }: Edits): Fields {
   // A result counts where its call is.
   const answered = parts.filter(({ type, id, output }) => type === "tool-call" && (output !== undefined || parts.some((part) => part["type"] === "tool-result" && part["toolCallId"] === id)));
   const saying = new Map(results.map(({ nth, content }) => [answered[nth]?.["id"], content]));
-  const changed = edited(parts, { calls, results: [] }, (part, input) => (part["type"] === "tool-call" ? { ...part, input, arguments: JSON.stringify(input) } : undefined), () => undefined);
+  const changed = edited(parts, { calls, results: [] }, (part, input) => (part["type"] === "tool-call" && !isAlone(part, parts) ? { ...part, input, arguments: JSON.stringify(input) } : undefined), () => undefined);
   return {
     ...message,
     parts: changed.map((part) => {
@@ -101,60 +88,4 @@ function patchUi(message: Fields, { calls, results }: Edits): Fields {
       return { ...part, content: contentFrom(content), ...(error === undefined ? {} : { error: content }) };
     }),
   };
-}
-
-function readModel({ content, toolCalls, toolCallId, thinking, error, ...message }: Fields): Fields {
-  const { role, name = "" } = message;
-  if (role === "tool") {
-    const value = Array.isArray(content) ? content.map((part) => readPart(part, "data")) : (content ?? "");
-    const output = Array.isArray(value) ? { type: "content", value: value.map(mediaOf) } : { type: error === undefined ? "text" : "error-text", value };
-    return { ...message, content: [given({ type: "tool-result", toolCallId, toolName: name, output, error })] };
-  }
-  if (!toolCalls?.length && !thinking && typeof content === "string") return { ...message, content };
-  const thoughts = (thinking ?? []).map((part: Fields) => readPart({ type: "thinking", ...part }, "data"));
-  const calls = (toolCalls ?? []).map(({ id, type: _, function: { name: toolName, arguments: json }, ...more }: Fields) => ({ ...more, type: "tool-call", toolCallId: id, toolName, input: parsed(json) }));
-  return { ...message, content: [...thoughts, ...blocksIn(content).map((part) => readPart(part, "data")), ...calls] };
-}
-
-/** Content as parts of TanStack AI. */
-function blocksIn(content: unknown): Fields[] {
-  return typeof content === "string" ? (content === "" ? [] : [{ type: "text", content }]) : blocksOf(content);
-}
-
-/** In the output of a tool, files have another name. */
-function mediaOf(part: Fields): Fields {
-  return part["type"] === "file" ? { ...part, type: "media" } : part;
-}
-
-function writeModel({ content, ...message }: Fields): Fields {
-  if (typeof content === "string") return { ...message, content };
-  const [first] = content as Fields[];
-  if (first?.["type"] === "tool-result") {
-    const { toolCallId, toolName, output, error } = first;
-    return given({ ...message, ...(toolName ? { name: toolName } : {}), content: written(output), toolCallId, error });
-  }
-  const of = (type: string, is = true) => (content as Fields[]).filter((part) => (part["type"] === type) === is);
-  const thinking = of("reasoning").map(writePart).map(({ type: _, ...thought }) => thought);
-  const toolCalls = of("tool-call").map(({ type: _, toolCallId: id, toolName: name, input, ...more }) => ({ id, type: "function", function: { name, arguments: JSON.stringify(input ?? {}) }, ...more }));
-  const said = of("reasoning", false).filter(({ type }) => type !== "tool-call").map(writePart);
-  const isText = said.every(({ type }) => type === "text");
-  return {
-    ...message,
-    content: said.length === 0 ? null : isText && said.length === 1 ? said[0]!["content"] : said,
-    ...(toolCalls.length > 0 ? { toolCalls } : {}),
-    ...(thinking.length > 0 ? { thinking } : {}),
-  };
-}
-
-function written({ type, value }: Fields): unknown {
-  return type === "content" ? value.map((part: Fields) => writePart(part["type"] === "media" ? { ...part, type: "file" } : part)) : value;
-}
-
-function patchModel(message: Fields, { calls, results }: Edits): Fields {
-  const inputs = new Map(calls.map(({ nth, input }) => [nth, input]));
-  const [result] = results;
-  const toolCalls = message["toolCalls"]?.map((call: Fields, nth: number) =>
-    inputs.has(nth) ? { ...call, function: { ...call["function"], arguments: JSON.stringify(inputs.get(nth)) } } : call,
-  );
-  return given({ ...message, toolCalls, ...(result ? { content: written(Object(result.content)["type"] ? (result.content as Fields) : { value: result.content }) } : {}) });
 }

@@ -5,6 +5,7 @@ import { asRecord } from "../boundaries.js";
 import { checkOptions, checkWhole, invalidOption } from "../checks.js";
 import { driveSync, type Host } from "../driver.js";
 import { asSent } from "../replies.js";
+import { loadStage } from "../stages.js";
 import { partsOf, type Active } from "../state.js";
 import type { Checkpoint, Format, Message, SessionContext } from "../types.js";
 import type { Warning } from "../warnings.js";
@@ -15,9 +16,11 @@ interface Needs {
   host: Host;
   format(): Format;
   warn(warning: Warning): void;
+  /** Usage was learned from. */
+  counted(): void;
 }
 
-export function contextOf<M extends Message>(core: Core<M>, { host, format, warn }: Needs): SessionContext<M> {
+export function contextOf<M extends Message>(core: Core<M>, { host, format, warn, counted: learned }: Needs): SessionContext<M> {
   const { turns, cache, drive, look, counted } = core;
   const checkpoints = () =>
     look<Checkpoint[]>((handle) => handle.checkpoints()).map((record) => asRecord("history", record));
@@ -40,13 +43,21 @@ export function contextOf<M extends Message>(core: Core<M>, { host, format, warn
       const { model } = options;
       if (model !== undefined && typeof model !== "string") throw invalidOption("model", "must be a text");
       const json = asSent("usage", usage);
-      if (look((handle) => handle.recordUsage(json, model))) return;
+      if (look((handle) => handle.recordUsage(json, model))) return learned();
       const message = "recordUsage: this usage cannot be of the last prompt, and was not learned from";
       warn({ code: "invalid_option", message });
     },
 
-    explain: async () => look((handle) => handle.explain()),
-    plan: async () => counted((handle) => driveSync(handle.plan(), host)),
+    async explain() {
+      turns.checkOpen();
+      await loadStage("rest");
+      return look((handle) => handle.explain());
+    },
+    async plan() {
+      turns.checkOpen();
+      await loadStage("compact");
+      return counted((handle) => driveSync(handle.plan(), host));
+    },
     checkpoints,
     validate: async () => counted((handle) => handle.validate()),
     reliability: () => look((handle) => handle.reliability()),

@@ -3,7 +3,7 @@
 import type { Host, Notice } from "../driver.js";
 import { CompactionError } from "../errors.js";
 import type { MessageCache } from "../message-cache.js";
-import type { Codec } from "../translation.js";
+import type { Codec } from "../codecs.js";
 import type { Turns } from "../turns.js";
 import type { Message, SessionOptions, Store } from "../types.js";
 import type { Operation, Session as Handle } from "../wasm/core.js";

@@ -3,7 +3,7 @@
 import { encodeCall } from "../arguments.js";
 import { checkOptions, checkWhole, invalidOption } from "../checks.js";
 import { decode } from "../codec.js";
-import { readFormat } from "../translation.js";
+import { baseOf } from "../codecs.js";
 import type { CustomFormat, Format, Message, RecallTools, SessionRecall, ToolDefinition } from "../types.js";
 import type { Core } from "./core.js";
 
@@ -33,7 +33,7 @@ export function recallOf<M extends Message>({ turns, drive, look }: Core<M>): Se
 
     tools<F extends Format>(given?: F | CustomFormat): RecallTools<F> {
       turns.checkOpen();
-      const { format } = readFormat(given);
+      const format = baseOf(given);
       if (format !== undefined && typeof format !== "string") throw invalidOption("format", "must be the name of a format");
       const found = look<{ format: F; definitions: ToolDefinition<F>[] }>((handle) => handle.tools(format));
       return { definitions: found.definitions, handle: (call) => answer(call, found.format) };

@@ -2,10 +2,12 @@
 
 import { asRecord } from "../boundaries.js";
 import { checkWhole } from "../checks.js";
+import { driveSync, type Host } from "../driver.js";
+import { loadStage } from "../stages.js";
 import type { Message, SessionSnapshots, SnapshotInfo } from "../types.js";
 import type { Core } from "./core.js";
 
-export function snapshotsOf<M extends Message>({ turns, drive }: Core<M>): SessionSnapshots {
+export function snapshotsOf<M extends Message>({ turns, drive, counted }: Core<M>, host: Host): SessionSnapshots {
   return {
     take: (purpose = "recovery") => turns.queued(() => drive((handle) => handle.snapshot(String(purpose)))),
 
@@ -21,5 +23,13 @@ export function snapshotsOf<M extends Message>({ turns, drive }: Core<M>): Sessi
         checkWhole("index", index, 0);
         await drive((handle) => handle.rewind(index));
       }),
+
+    async preview() {
+      turns.checkOpen();
+      await loadStage("compact");
+      return counted((handle) => driveSync(handle.preview(), host));
+    },
+
+    undo: () => turns.alone(async () => void (await drive((handle) => handle.undo()))),
   };
 }

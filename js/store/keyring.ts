@@ -134,7 +134,10 @@ export class Keyring {
         const sealer = await this.#unwrap(root, row, there);
         if (sealer) sealers.set(nameOf(row), this.hold(row[3]!, sealer));
         else if (there.length > 0) sealers.set(nameOf(row), { damaged: "the key that it was sealed with is damaged" });
-        else if (values[read.length + nth] !== undefined) sealers.set(nameOf(row), keyMissing(row, isLast));
+        // Without its row a session is deleted only if all of its keys are gone, too.
+        else if (values[read.length + nth] !== undefined || (await this.rowsOf(row[3]!)).length > 0) {
+          sealers.set(nameOf(row), keyMissing(row, isLast));
+        }
       }
     }
     return rows.map((row, i) => {

@@ -3,8 +3,6 @@
 import { invalidOption } from "../checks.js";
 import { CompactionError } from "../errors.js";
 import type { SessionEvents, SessionOptions, Store } from "../types.js";
-import { isRefused } from "./connection.js";
-import { indexedDbStore } from "./indexeddb.js";
 import { memoryStore } from "./memory.js";
 
 export interface StorePlace {
@@ -30,7 +28,8 @@ export async function choosePlace({ store, id, parent }: SessionOptions): Promis
     return inMemory(false);
   }
   if (store === undefined || store === "indexeddb") {
-    const kept = indexedDbStore();
+    const { isRefused, plainStore } = await database();
+    const kept = plainStore({});
     try {
       await kept.read([["meta", "session"]]);
       return { store: kept, own: true };
@@ -46,6 +45,17 @@ export async function choosePlace({ store, id, parent }: SessionOptions): Promis
   const path = typeof store === "string" ? JSON.stringify(store) : '"./sessions"';
   const files = `; files are kept with fileStore(${path}) of "context-compactor/node"`;
   throw invalidOption("store", `must be a Store, "memory" or "indexeddb"${files}`);
+}
+
+/** IndexedDB is loaded where a session uses it: other stores are the app's. */
+function database() {
+  return import("./database.js").then(
+    ({ isRefused, plainStore }) => ({ isRefused, plainStore }),
+    (cause: unknown) => {
+      const message = "store: what IndexedDB needs could not be loaded: try again, or pass indexedDbStore() to have it from the start";
+      throw new CompactionError("store_unavailable", message, { field: "store", cause });
+    },
+  );
 }
 
 function inMemory(isNamed: boolean): StorePlace {

@@ -2,7 +2,7 @@
 
 import type { CustomFormat } from "./formats.js";
 import type { Format, NewMessageAmong, Usage } from "./messages.js";
-import type { ContextUsage, LedgerEntry, PinProposal, Plan } from "./results.js";
+import type { CompactionPreview, ContextUsage, LedgerEntry, PinProposal, Plan } from "./results.js";
 import type { Gap, SearchHit, SessionInfo, Verified } from "./session.js";
 import type { Checkpoint, ContextParts, Goal, SessionMetadata, SnapshotInfo, Validation } from "./state.js";
 import type { Store } from "./store.js";
@@ -89,6 +89,14 @@ export interface SessionSnapshots {
    *  from its result. `append` and `sync` continue from there. The archive keeps the rest: rewind to a later index to
    *  restore it. The goal stays. Rejects with `invalid_option`, whose message names an index that works. */
   rewind(index: number): Promise<void>;
+  /** Shows what `session.compact()` would do now: its steps, their cost, and what becomes of each message. Asks no model and
+   *  changes nothing; a summary counts with its target length. */
+  preview(): Promise<CompactionPreview>;
+  /** Undoes the last compaction, whenever it was: the messages that it replaced or changed are in the context again,
+   *  verbatim, before those appended since. Call it again to undo the compaction before that. Snapshots, pins and the goal
+   *  stay. The next `prepare` compacts again if the context is over the threshold. Rejects with `not_found` when nothing
+   *  was compacted, or nothing since the last `restore`, `rewind`, `context.remove`, fork or import. */
+  undo(): Promise<void>;
 }
 
 /** The goal of a session: part of the system prompt that `prepare` returns, and never compressed. */

@@ -184,6 +184,23 @@ export interface Plan {
   proof?: string;
 }
 
+/** What `session.compact()` would do. */
+export interface CompactionPreview extends Plan {
+  /** Tokens of the context afterwards, about. */
+  tokensAfter: number;
+  /** The messages whose place in the context would be another, by index; all others stay as they are. */
+  changes: {
+    /** Index of the message, as `context.explain()` counts. */
+    index: number;
+    /** Its tokens now. */
+    tokens: number;
+    /** Where it is now. */
+    before: LedgerEntry["fate"];
+    /** Where it would be. */
+    after: LedgerEntry["fate"];
+  }[];
+}
+
 /** How full the context is. */
 export interface ContextUsage {
   /** Tokens of the next prompt. */

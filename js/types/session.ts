@@ -11,7 +11,7 @@ import type {
   SessionSnapshots,
 } from "./nouns.js";
 import type { Progress, SessionOptions } from "./options.js";
-import type { CompactionResult, PinProposal, Prepared } from "./results.js";
+import type { CompactionResult, ContextUsage, PinProposal, Prepared } from "./results.js";
 
 /** A stored session, as `listSessions` and `archive.children()` list it. */
 export interface SessionInfo {
@@ -60,6 +60,8 @@ export interface SessionEvents {
   /** A summary replaced messages. Tokens of the context before and after, their difference, and how many references to stored
    *  texts left the context. */
   compact: { previousTokens: number; currentTokens: number; freedTokens: number; retiredRefCount: number };
+  /** A call of this session changed what its context takes up: as `context.usage()`. For pages that show it. */
+  usage: ContextUsage;
   /** A long operation advanced. */
   progress: Progress;
   /** A message of the user states constraints: answer with `pins.add(index)` or `pins.reject(index)`, or leave it. */

@@ -13,7 +13,8 @@ export interface TokenOptions {
   estimator?: Estimator;
   /** The format of the messages. Default: detected. */
   format?: Format | CustomFormat;
-  /** The model to count for; an unknown name throws `unknown_model`. Default: OpenAI's models since GPT-4o. */
+  /** The model to count for; an unknown name throws `unknown_model`, and one whose table is not loaded `not_ready`, until
+   *  `ready({ model })` has loaded it. Default: OpenAI's models since GPT-4o, whose table is always there. */
   model?: string;
 }
 

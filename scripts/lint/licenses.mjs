@@ -22,7 +22,7 @@ const ALLOWED = [
 /** Further ones of tools: the tests use them as they are, and nothing of them is in the package. */
 const TOOLS = new Map([
   [/^(@img\/sharp-|sharp$)/, ["LGPL-3.0-or-later"]],
-  [/^lightningcss/, ["MPL-2.0"]],
+  [/^(axe-core|lightningcss)/, ["MPL-2.0"]],
   [/^caniuse-lite$/, ["CC-BY-4.0"]],
   [/^postal-mime$/, ["MIT-0"]],
   [/^spdx-(exceptions|ranges)$/, ["CC-BY-3.0"]],

@@ -12,7 +12,7 @@ export default ({ kebab, snake, Pascal, Words, key }) => ({
     ["crates/core/tests/all/main.rs", "sorted", /^mod (?!support)(\w+);$/, `mod ${snake}_event;`],
     ["js/types/session.ts", "after", "export interface SessionEvents {", `  /** ${Words}. \`tokens\`: tokens of the context. */ //~ the same, for users\n  ${key}: { tokens: number };`, new RegExp(`^  ${key}: `)],
     ["js/listeners.ts", "after", '  "data-loss": true,', `  ${key}: true,`],
-    ["docs/guide.md", "after", "| `warning` |", `| \`${kebab}\` | \`tokens\` | ${Words} | //~ the same, in the table of events`],
+    ["docs/sessions.md", "after", "| `warning` |", `| \`${kebab}\` | \`tokens\` | ${Words} | //~ the same, in the table of events`],
   ],
   left: [["crates/core/src/step/effect.rs", "Notify(Notice)", `emit it where it happens: io.tell(Effect::Notify(Notice::${Pascal} { tokens }))`]],
 });

@@ -17,7 +17,10 @@ function forwards(path, name) {
 export default ({ kebab, snake, Pascal, words, Words, key }) => {
   const chat = (call) => `        Format::${Pascal} => ${call},`;
   return {
-    texts: { wire: forwards("lib.rs", "Wire"), tools: forwards("tools.rs", "Tools") },
+    texts: {
+      ...{ wire: forwards("lib.rs", "Wire"), rules: forwards("lib.rs", "Rules") },
+      ...{ tools: forwards("tools.rs", "Tools"), calls: forwards("tools.rs", "Calling") },
+    },
     files: {
       [`crates/wire/src/${snake}/mod.rs`]: "format.rs.txt",
       [`crates/core/tests/all/${snake}_rules.rs`]: "format-test.rs.txt",
@@ -39,6 +42,7 @@ export default ({ kebab, snake, Pascal, words, Words, key }) => {
       ["js/types/messages.ts", "after", "  react: never;", `  ${key}: PlainMessage; //~ messages that a compaction adds`],
       ["js/types/tools.ts", "after", "  react: Described & {", `  ${key}: ToolDefinitions["openai-chat"]; //~ a definition of a tool`],
       ["js/types/tools.ts", "after", "  react: { thought: string;", `  ${key}: ToolAnswers["openai-chat"]; //~ the answer to a call`],
+      ["js/tokens/detect.ts", "after", "    evidence: (turn) =>", `  },\n  ${key}: {\n    read: readChat, //~ its reader, in a file like react.ts\n    foreign: ["parts", "providerOptions"],\n    evidence: () => undefined,`],
       ["js/edited.ts", "after", "  react() {},", `  ${key}: (message, found) => PLACES["openai-chat"](message, found), //~ where its calls and results are`],
       ["tests/node/recall.test.mjs", "before", "    react: { tool: name", `    ${key}: { id: "a", type: "function", function: { name, arguments: JSON.stringify(arguments_) } }, //~ a call`],
       ["tests/node/recall.test.mjs", "before", '    react: { thought: ""', `    ${key}: { role: "tool", tool_call_id: "a", content: text }, //~ its answer`],
@@ -49,7 +53,7 @@ export default ({ kebab, snake, Pascal, words, Words, key }) => {
       ["tests/formats/schemas/index.mjs", "after", '  react: ["React"],', `  ${key}: ["OpenAiChat"], //~ the official type of a message`],
       ["tests/formats/offloaded.test.mjs", "after", "  react: ({ thought, action, result })", `  ${key}: (message) => RESULTS["openai-chat"](message), //~ results in a message`],
       ["tests/formats/rules.mjs", "after", "  gemini: geminiIsSound,", `  ${key}: chatIsSound, //~ a second opinion on its rules`],
-      ["docs/guide.md", "after", "| `react` | a trajectory", `| \`${kebab}\` | as Chat Completions | – | //~ its messages, and what it is tested with`],
+      ["docs/formats.md", "after", "| `react` | a trajectory", `| \`${kebab}\` | as Chat Completions | – | //~ its messages, and what it is tested with`],
     ],
     left: [["README.md", "* **Formats:**", "its name among the formats"]],
   };

@@ -15,6 +15,7 @@ export default ({ kebab, snake, Pascal, words, Words }) => {
         new RegExp(`= "${kebab}"|^    ${Pascal} =`),
       ],
       ["crates/core/src/compaction/mod.rs", "sorted", /^(?:pub\(crate\) )?mod (\w+);$/, `mod ${snake};`],
+      ["crates/core/src/compaction/due.rs", "within", /Rung::Offload \| (?=Rung::Summarise)/, `$&Rung::${Pascal} | `],
       ["crates/core/src/compaction/ladder.rs", "before", "Rung::Compress => ", `        Rung::${Pascal} => &super::${snake}::RUNG,`],
       ["crates/core/tests/all/main.rs", "sorted", /^mod (?!support)(\w+);$/, `mod ${snake}_rung;`],
       ["docs/presets.md", "before", "| compress: results are", `| ${about} | no |${"  |".repeat(columns - 3)}`],

@@ -11,11 +11,11 @@ export default ({ kebab, camel, words }) => ({
       "/** Lasts as long as its files. */",
       `async function ${camel}() {\n  const store = node.${camel}Store();\n  return { open: () => store, remove: async () => {} }; //~ open anew at each call, on one place; the same below in \`durable\`, if it outlives a process\n}\n`,
     ],
-    ["docs/guide.md", "within", /\| `fileStore`: sessions in files/, `$&; \`${camel}Store\`: sessions in ${words}`],
+    ["docs/entries.md", "within", /\| `fileStore`: sessions in files/, `$&; \`${camel}Store\`: sessions in ${words}`],
     ["ARCHITECTURE.md", "within", /\| `indexeddb`, `memory`/, `$&, \`${kebab}\``],
   ],
   left: [
-    ["docs/guide.md", `\`${camel}Store\`: sessions`, "what it is for"],
-    ["docs/guide.md", "* **`fileStore`** needs", "what users must know of it, and a column in the table of README.md (what each store survives)"],
+    ["docs/entries.md", `\`${camel}Store\`: sessions`, "what it is for"],
+    ["docs/limits.md", "* **`fileStore`** needs", "what users must know of it, and a column in the table of README.md (what each store survives)"],
   ],
 });

@@ -402,3 +402,11 @@ for (const [major, { sdk, createOpenAI, createAnthropic, system, context: contex
     });
   });
 }
+
+test("E12: a later word of the system goes to the model as it was, a text", async (context) => {
+  const user = (text) => ({ role: "user", content: [{ type: "text", text }] });
+  const prompt = [{ role: "system", content: "You read files." }, user("hi"), { role: "system", content: "Be brief." }, user("go on")];
+  const echo = { modelId: "gpt-5", doGenerate: async ({ prompt }) => ({ content: prompt }) };
+  const { model } = await compactor(context, { strict: true }).prepareStep({ model: echo });
+  assert.deepEqual((await model.doGenerate({ prompt })).content, prompt);
+});

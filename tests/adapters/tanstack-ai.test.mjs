@@ -125,7 +125,7 @@ test("E18, E21: parallel calls, a restart in the middle, and the messages of the
   const results = (await logOf(session)).filter(({ role }) => role === "tool");
   assert.ok(results.length >= 58 && (await session.archive.verify()).ok, `${results.length} results`);
   // The same conversation: nothing is in the log twice.
-  assert.equal(new Set(results.map(({ tool_call_id: id }) => id)).size, results.length);
+  assert.equal(new Set(results.map(({ toolCallId }) => toolCallId)).size, results.length);
 });
 
 test("E18: the Responses API", async (context) => {
@@ -253,8 +253,8 @@ const PICTURE = { type: "image", source: { type: "url", value: "https://example.
 test("E18: a result of several parts is offloaded, and looks like one of the SDK", async (context) => {
   const parts = toolDefinition({ name: "read_file", description: "Reads a file", inputSchema: z.object({ nth: z.number() }) }).server(({ nth }) => [{ type: "text", content: fileText(nth) }, PICTURE]);
   const server = await provider(context);
-  let sent;
-  const seen = { name: "seen", onConfig: (_, { providerMessages }) => void (sent = providerMessages) };
+  const sent = [];
+  const seen = { name: "seen", onConfig: (_, { providerMessages }) => void sent.push(...(providerMessages ?? [])) };
   const warnings = [];
   const { adapter, middleware } = compactor(context, {}, warnings).with(adapterAt(server, "a", createOpenaiChat));
   assert.equal(await chat({ ...common, adapter, middleware: [...middleware, seen], tools: [parts], messages: user(TASK), stream: false }), DONE);

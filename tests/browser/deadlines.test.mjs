@@ -10,7 +10,7 @@ const pkg = fileURLToPath(new URL("../../pkg/", import.meta.url));
 const module = (code) => `<!doctype html><link rel="icon" href="data:,"><script type="module">${code}</script>`;
 
 const pages = {
-  "/session": module(`import { openSession } from "/dist/entry/inline.js";
+  "/session": module(`import { openSession } from "/dist/entry/main.js";
     const session = await openSession({ id: "s", contextWindow: 16_000 });
     globalThis.say = async (content) => {
       const started = performance.now();

@@ -13,7 +13,7 @@ const pkg = fileURLToPath(new URL("../../pkg/", import.meta.url));
 const MARK = "markOfTheApp";
 
 const page = `<!doctype html><link rel="icon" href="data:,"><script type="module">
-  import { openSession } from "/dist/entry/inline.js";
+  import { openSession } from "/dist/entry/main.js";
   const session = await openSession({ id: "held", contextWindow: 16_000, preset: "offload" });
   const message = (role, nth) => ({ role, content: (role + " " + nth + " ").repeat(30), ${MARK}: "yes" });
   globalThis.turns = async (from, to) => {

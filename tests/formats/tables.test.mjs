@@ -57,13 +57,15 @@ async function ofAgents(context) {
   const call = (callId, more = {}) => ({ type: "function_call", callId, name: "read_file", arguments: '{"nth":1}', status: "completed", ...more });
   const result = (callId, output) => ({ type: "function_call_result", callId, name: "read_file", status: "completed", output });
   const others = [
-    { role: "user", content: [{ type: "input_text", text: "Look." }, { type: "input_image", image: `data:image/png;base64,${PNG}` }, { type: "input_image", image: { id: "file_1" } }, { type: "input_file", file: { url: "https://example.com/a.pdf" } }] },
+    { role: "user", content: [{ type: "input_text", text: "Look." }, { type: "input_image", image: `data:image/png;base64,${PNG}` }, { type: "input_image", image: { id: "file_1" } }, { type: "input_file", file: { url: "https://example.com/a.pdf" } }, { type: "audio", audio: PNG, format: "wav" }] },
     { type: "reasoning", id: "rs_1", content: [{ type: "input_text", text: "The user wants files." }], providerData: { encryptedContent: "gAAAA" } },
     call("c1", { id: "fc_9", providerData: { more: 1 } }),
     result("c1", { type: "text", text: fileText(7) }),
     call("c2", { id: "FAKE_ID" }),
     result("c2", [{ type: "input_text", text: fileText(8) }, { type: "input_image", image: `data:image/png;base64,${PNG}` }]),
     { type: "hosted_tool_call", id: "ws_1", name: "web_search_call", status: "completed", providerData: { type: "web_search_call", action: { type: "search", query: "files" } } },
+    { type: "hosted_tool_call", id: "mcpr_1", name: "mcp_approval_request", status: "completed", providerData: { type: "mcp_approval_request", id: "mcpr_1", server_label: "files", name: "read", arguments: "{}" } },
+    { type: "hosted_tool_call", name: "mcp_approval_response", providerData: { approve: true, approval_request_id: "mcpr_1" } },
     { type: "shell_call", callId: "s1", status: "completed", action: { commands: ["ls"], timeoutMs: 1_000 } },
     { type: "shell_call_output", callId: "s1", output: [{ stdout: fileText(6), stderr: "", outcome: { type: "exit", exitCode: 0 } }] },
     { type: "apply_patch_call", callId: "p1", status: "completed", operation: { type: "delete_file", path: "a" } },
@@ -72,8 +74,12 @@ async function ofAgents(context) {
     { type: "computer_call_result", callId: "m1", output: { type: "computer_screenshot", data: `data:image/png;base64,${PNG}` } },
     { type: "message", role: "assistant", status: "completed", content: [{ type: "output_text", text: "Done." }] },
   ];
-  // Models that give no ids.
+  // Models that give no ids, or one to all items of an answer.
   assert.deepEqual((await validateHistory([call("c1", { id: "FAKE_ID" }), result("c1", "a"), call("c2", { id: "FAKE_ID" }), result("c2", "b")], { format: formats.openaiAgents })).problems, []);
+  assert.deepEqual(["msg_1", "fc_1"].map((id) => formats.openaiAgents.read(call("c1", { id })).id), [undefined, "fc_1"]);
+  // A request for approval stays with its answer.
+  const { problems } = await validateHistory([others[0], ...others.filter(({ name }) => name === "mcp_approval_response")], { format: formats.openaiAgents });
+  assert.deepEqual(problems.map(({ index }) => index), [1]);
   return { samples: [history, others], accept: (sent) => sent.forEach((item) => protocol.ModelItem.parse(item)) };
 }
 
@@ -115,10 +121,11 @@ function ofAiSdk4() {
 
 function ofTanStack() {
   const call = (nth) => ({ id: `c${nth}`, type: "function", function: { name: "read_file", arguments: JSON.stringify({ nth }) }, metadata: { own: nth } });
+  const hosted = { id: "h", type: "function", function: { name: "web_search", arguments: "{}" }, metadata: { providerExecuted: true, found: fileText(3) } };
   const model = [
     { role: "user", content: TASK },
     { role: "user", content: [{ type: "text", content: "Look." }, { type: "image", source: { type: "data", value: PNG, mimeType: "image/png" } }, { type: "image", source: { type: "url", value: "https://example.com/a.png" } }] },
-    { role: "assistant", content: "I read.", toolCalls: [call(0), call(1)], thinking: [{ content: "Hm.", signature: "c2ln" }] },
+    { role: "assistant", content: "I read.", toolCalls: [hosted, call(0), call(1)], thinking: [{ content: "Hm.", signature: "c2ln" }] },
     { role: "tool", name: "read_file", toolCallId: "c0", content: fileText(0) },
     { role: "tool", toolCallId: "c1", content: [{ type: "text", content: fileText(1) }], error: undefined },
     { role: "assistant", content: null, toolCalls: [call(2)] },

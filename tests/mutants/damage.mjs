@@ -4,7 +4,7 @@ const log = "crates/core/src/log";
 const others = `${log}/stored/others.rs`;
 const taken = ["taken_rules"];
 const keyring = "js/store/keyring.ts";
-const encryption = ["tests/node/encryption.test.mjs"];
+const encryption = ["tests/node/encryption-damage.test.mjs"];
 const tabs = ["tests/node/tabs.test.mjs"];
 
 export const damage = [
@@ -243,7 +243,7 @@ export const damage = [
   {
     id: "D19",
     what: "a session that must exist is begun",
-    file: `${log}/open.rs`,
+    file: `${log}/recovery.rs`,
     from: "if self.settings.must_exist && losses.is_empty() && missing.is_none() {",
     to: "if self.settings.must_exist && !losses.is_empty() && missing.is_none() {",
     tests: taken,
@@ -276,8 +276,8 @@ export const damage = [
     id: "D20",
     what: "a row that is gone under a handle is not made again",
     file: others,
-    from: "let Some(mended) = rebuild::row(io, state).await? else { return Ok(row) };",
-    to: "let Some(mended) = row.clone() else { return Ok(row) };",
+    from: "let Some(mended) = mended else { return Ok(row) };",
+    to: "let Some(mended) = mended.and(row.clone()) else { return Ok(row) };",
     tests: taken,
   },
   {

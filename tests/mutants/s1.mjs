@@ -7,9 +7,9 @@ export const s1 = [
   {
     id: "S1.1",
     what: "it offloads above the threshold, not at it",
-    file: `${core}/policy/numbers.rs`,
-    from: "tokens > limit } else { tokens >= limit }",
-    to: "tokens > limit } else { tokens > limit }",
+    file: `${core}/log/due.rs`,
+    from: "self.tokens() > limit } else { self.tokens() >= limit }",
+    to: "self.tokens() > limit } else { self.tokens() > limit }",
     tests: ["offload_rules"],
   },
   {

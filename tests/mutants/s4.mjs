@@ -14,9 +14,9 @@ export const s4 = [
   {
     id: "S4.1",
     what: "it acts above the share, not at it",
-    file: `${core}/policy/numbers.rs`,
-    from: "tokens > limit } else { tokens >= limit }",
-    to: "tokens > limit } else { tokens > limit }",
+    file: `${core}/log/due.rs`,
+    from: "self.tokens() > limit } else { self.tokens() >= limit }",
+    to: "self.tokens() > limit } else { self.tokens() > limit }",
     tests: ["factor3_rules"],
   },
   {
@@ -239,8 +239,8 @@ export const s4 = [
     id: "S4.5",
     what: "results are processed later",
     file: `${core}/compaction/process.rs`,
-    from: "fires: |_, run, _| !matches!(run.trigger, Trigger::Manual | Trigger::None),",
-    to: "fires: |state, run, _| !matches!(run.trigger, Trigger::Manual | Trigger::None) && state.is_due(),",
+    from: "fires: |view, run, _| !matches!(run.trigger, Trigger::Manual | Trigger::None) && may_process(view),",
+    to: "fires: |view, run, _| !matches!(run.trigger, Trigger::Manual | Trigger::None) && view.usage.is_due,",
     tests: ["process_rules"],
   },
   {

@@ -237,7 +237,7 @@ test("onProgress and the event progress are told the same", async () => {
 
 /** Runs a module that may end badly, apart. */
 function apart(code) {
-  const url = new URL("../../pkg/dist/entry/inline.js", import.meta.url);
+  const url = new URL("../../pkg/dist/entry/main.js", import.meta.url);
   const support = new URL("../support/api.mjs", import.meta.url);
   const source = `
     import { openSession } from ${JSON.stringify(url.href)};

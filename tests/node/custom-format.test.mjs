@@ -215,7 +215,7 @@ test("E10 the functions of /history and /tokens", async () => {
   const [here, there] = [{ format: own }, { format: "openai-chat" }];
   assert.equal(estimateTokens(messages, here), estimateTokens(native, there));
   assert.deepEqual(estimateTokensDetailed(messages[1], here), estimateTokensDetailed(native[1], there));
-  const tokenizer = await loadTokenizer("o200k_base");
+  const tokenizer = await loadTokenizer(import("context-compactor-vocabularies/o200k_base"));
   assert.equal(tokenizer.countMessages(messages, here), tokenizer.countMessages(native, there));
   const split = await splitMessages(messages, { ...here, keep: { messages: 3 }, pins: { match: ({ more }, index) => more.nth === 0 && index === 0 } });
   assert.deepEqual([split.boundary, split.toPreserve[0]], [6, messages[0]]);

@@ -17,7 +17,7 @@ async function fresh(context) {
   const folder = mkdtempSync(join(tmpdir(), "context-compactor-"));
   context.after(() => rmSync(folder, { recursive: true }));
   writeFileSync(join(folder, "package.json"), '{ "type": "module" }');
-  for (const file of ["advice.js", "answers.js", "awake.js", "checks.js", "driver.js", "engine.js", "errors.js", "module.js", "near.js", "overflow.js", "quietly.js", "replies.js", "requests.js", "store-calls.js", "store/keys.js", "wasm/core.js"]) {
+  for (const file of ["advice.js", "answers.js", "awake.js", "checks.js", "driver.js", "engine.js", "errors.js", "generated/build.js", "generated/overflow.js", "module.js", "near.js", "overflow.js", "quietly.js", "replies.js", "requests.js", "stages.js", "store-calls.js", "store/keys.js", "trap.js", "wasm/core.js"]) {
     cpSync(new URL(file, dist), join(folder, file), { recursive: true });
   }
   return { ...(await import(pathToFileURL(join(folder, "engine.js")))), folder: pathToFileURL(`${folder}/`) };
@@ -32,10 +32,39 @@ function trap() {
   new WebAssembly.Instance(new WebAssembly.Module(module)).exports.t();
 }
 
-test("a call before `initialize` says what to do", async (context) => {
+test("a call before the engine runs says what starts it", async (context) => {
   const engine = await fresh(context);
   assert.throws(() => versionOf(engine), isCode("closed"));
-  assert.throws(() => versionOf(engine), /initialize/);
+  assert.throws(() => versionOf(engine), /await `openSession`/);
+});
+
+test("Z22: where an entry says is asked once by calls at one time, and again after a failure", async (context) => {
+  const { bringFrom, started, ...engine } = await fresh(context);
+  const answers = [Promise.reject(new TypeError("no network")), WebAssembly.compile(bytes)];
+  let asked = 0;
+  bringFrom(() => answers[asked++]);
+  const failed = await Promise.allSettled([started(), started()]);
+  assert.deepEqual(failed.map(({ reason }) => [reason.code, reason.retryable]), Array(2).fill(["stage_unavailable", true]));
+  assert.equal(asked, 1);
+  await Promise.all([started(), started()]);
+  await started();
+  assert.equal(asked, 2);
+  assert.equal(versionOf(engine), version);
+});
+
+test("isSupported asks the host, unless the module is there", async (context) => {
+  const engine = await fresh(context);
+  assert.equal(engine.isSupported(), true);
+  const { Module } = WebAssembly;
+  context.after(() => (WebAssembly.Module = Module));
+  WebAssembly.Module = class {
+    constructor() {
+      throw new WebAssembly.CompileError("Refused to compile");
+    }
+  };
+  assert.equal(engine.isSupported(), false);
+  engine.bringFrom(() => WebAssembly.compile(bytes), true);
+  assert.equal(engine.isSupported(), true);
 });
 
 for (const [form, source] of [
@@ -54,10 +83,10 @@ for (const [form, source] of [
 }
 
 test("lesson: edge sandboxes hand over a module of another realm", async (context) => {
-  const { start, ...engine } = await fresh(context);
+  const engine = await fresh(context);
   const foreign = runInNewContext("(bytes) => new WebAssembly.Module(bytes)")(bytes);
   assert.ok(!(foreign instanceof WebAssembly.Module));
-  start(foreign);
+  await engine.initialize(foreign);
   assert.equal(versionOf(engine), version);
 });
 

@@ -3,9 +3,8 @@
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { test } from "node:test";
-import { estimateTokens, openSession } from "../support/offload.mjs";
+import { estimateTokens, estimateTokensDetailed, openSession, ready } from "../support/offload.mjs";
 import { chat, fails } from "../support/api.mjs";
-import { generator, samples } from "../support/corpus.mjs";
 
 /** A model of each family. */
 const MODELS = {
@@ -19,25 +18,24 @@ const MODELS = {
 };
 const models = Object.values(MODELS);
 
-/** The engine's count of a text, which is that of a message without the message's frame. */
-function counted(text, model) {
-  const tokens = (content) => estimateTokens({ role: "user", content }, { model, format: "openai-chat" });
-  return tokens(text) - tokens("");
-}
-
-const sameAsCounted = (text, model) =>
-  assert.equal(estimateTokens(text, { model }), counted(text, model), `${model}: ${JSON.stringify(text.slice(0, 99))}`);
-
-test("a short text, which JavaScript counts, costs what the engine counts", () => {
-  const random = generator(7);
-  const ranges = [0x20, 0x80, 0x250, 0x800, 0x3100, 0xa000, 0x10000, 0x20000, 0x110000];
-  for (let nth = 0; nth < 3_000; nth++) {
-    const below = ranges[random(ranges.length)];
-    const codes = Array.from({ length: 1 + random(16) }, () => random(random(3) ? below : 0x80));
-    const text = String.fromCodePoint(...codes).slice(0, 32);
-    sameAsCounted(text.replace(/\p{Surrogate}/gu, "\ufffd"), models[nth % models.length]);
+test("Z16: a family whose table is not there is told with the call that loads it, and the default one is there at once", async () => {
+  for (const model of models.slice(1)) {
+    const refused = fails("not_ready", { field: "model", message: new RegExp(`await ready\\(\\{ model: "${model}" \\}\\)`) });
+    for (const input of ["Hello", { role: "user", content: "Hello" }]) {
+      assert.throws(() => estimateTokens(input, { model }), refused);
+      assert.throws(() => estimateTokensDetailed(input, { model }), refused);
+    }
+    assert.equal(estimateTokens("Hello", { model, estimator: "chars4" }), 1);
   }
-  for (const { text } of samples(660)) for (const model of models) sameAsCounted(text.slice(0, 31).trimEnd(), model);
+  await ready();
+  await ready({ model: models[0] });
+  assert.throws(() => estimateTokens("Hello", { model: models[1] }), fails("not_ready"));
+  assert.equal(estimateTokensDetailed("Hello", { model: models[0] }).family, "o200k");
+  await Promise.all(models.map((model) => ready({ model })));
+  for (const [family, model] of Object.entries(MODELS)) assert.equal(estimateTokensDetailed("Hello", { model }).family, family);
+  await assert.rejects(ready({ model: "gtp-4o" }), fails("unknown_model", { message: /gpt-4o/ }));
+  await assert.rejects(ready({ model: 5 }), fails("invalid_option", { field: "model" }));
+  await assert.rejects(ready({ modle: "gpt-4o" }), fails("invalid_option", { field: "modle" }));
 });
 
 test("a lone surrogate costs what U+FFFD costs, in short texts and long ones", () => {
@@ -45,16 +43,6 @@ test("a lone surrogate costs what U+FFFD costs, in short texts and long ones", (
     for (const long of [text, text.repeat(99)]) {
       const replaced = long.replace(/\p{Surrogate}/gu, "\ufffd");
       for (const model of models) assert.equal(estimateTokens(long, { model }), estimateTokens(replaced, { model }));
-    }
-  }
-});
-
-test("a long text comes to the engine in parts, and no part ends within a pair", () => {
-  for (const unit of ["👍", "上下文 window ", "a"]) {
-    for (const shift of ["", "x"]) {
-      const text = shift + unit.repeat(150_000 / unit.length);
-      for (const model of models.slice(0, 2)) sameAsCounted(text, model);
-      assert.equal(estimateTokens(text, { estimator: "chars4" }), Math.floor(([...text].length + 2) / 4));
     }
   }
 });
@@ -68,10 +56,6 @@ test("models are of families, and a name whose tokenizer is of none of them is o
   assert.equal(estimateTokens(code, { estimator: "chars4", model: MODELS.claude47 }), Math.floor(([...code].length + 2) / 4));
   assert.throws(() => estimateTokens(code, { model: 5 }), fails("invalid_option", { field: "model" }));
   assert.throws(() => estimateTokens(chat(1), { model: 5 }), fails("invalid_option", { field: "model" }));
-});
-
-test("more models than are remembered", () => {
-  for (let nth = 0; nth < 250; nth++) assert.equal(estimateTokens("Hello", { model: `gpt-5.${nth}` }), estimateTokens("Hello"));
 });
 
 test("a session counts as estimateTokens does for its model", async () => {

@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { describe, test } from "node:test";
-import { compact } from "../../pkg/dist/entry/inline.js";
+import { compact } from "../../pkg/dist/entry/main.js";
 import { baselines, CompactionError, recall, replay } from "../../pkg-evaluator/dist/entry/evaluator-inline.js";
 
 const run = new URL("../../www/public/transcripts/invoicing-run.json", import.meta.url);

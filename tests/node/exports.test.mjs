@@ -17,6 +17,7 @@ const ENTRIES = {
     "importSession",
     "indexedDbStore",
     "isContextOverflow",
+    "isSupported",
     "listSessions",
     "memoryStore",
     "mirrorStore",
@@ -48,7 +49,7 @@ const ENTRIES = {
   "./redis": ["redisStore"],
 };
 
-/** The main entry again, without the module. */
+/** The main entry again, with a way to say where the module is. */
 const SLIM = [...ENTRIES["."], "initialize"].sort();
 
 /** Everything that the main entry ever exported, and calls of a session that became functions: where each is now. */
@@ -94,26 +95,30 @@ const exported = async (entry) => Object.keys(await import(specifier(entry))).so
 const require = createRequire(import.meta.url);
 
 test("H13: each entry exports what the table has", async () => {
-  assert.deepEqual(Object.keys(manifest.exports).sort(), [...Object.keys(ENTRIES), "./slim", "./core.wasm", "./package.json"].sort());
+  assert.deepEqual(Object.keys(manifest.exports).sort(), [...Object.keys(ENTRIES), "./inline", "./slim", "./core.wasm", "./package.json"].sort());
   for (const [entry, names] of Object.entries(ENTRIES)) {
     assert.deepEqual(await exported(entry), names, entry);
     // As CommonJS, and by every condition that a host may have.
     const { require: cjs, ...esm } = manifest.exports[entry];
     assert.deepEqual(Object.keys(require(new URL(cjs, new URL("pkg/", root)).pathname)).sort(), names, cjs);
     for (const file of new Set(Object.values(esm))) {
-      if (/\b(workerd|edge)\.js$/.test(file)) assert.deepEqual(declared(file), names, file);
+      if (/\b(workerd|edge)\.js$/.test(file)) assert.deepEqual([...new Set(declared(new URL(file, new URL("pkg/", root))))].sort(), names, file);
     }
   }
+  assert.deepEqual(await exported("./inline"), ENTRIES["."]);
   assert.deepEqual(await exported("./slim"), SLIM);
+  for (const host of ["workerd", "edge-light"]) {
+    assert.deepEqual([...new Set(declared(new URL(manifest.exports["./slim"][host], new URL("pkg/", root))))].sort(), SLIM, host);
+  }
 });
 
 /** The names of values that a module declares or re-exports: what cannot be imported here is read. */
-function declared(file) {
-  const source = readFileSync(new URL(file, new URL("pkg/", root)), "utf8");
-  const lists = Array.from(source.matchAll(/export \{([^}]*)\} from/g), ([, names]) => names.split(",").map((name) => name.trim()));
-  const own = Array.from(source.matchAll(/^export (?:async )?function (\w+)/gm), ([, name]) => name);
-  const whole = /^export \* from "\.\.\/index\.js"/m.test(source) ? ENTRIES["."] : [];
-  return [...lists.flat(), ...own, ...whole].filter(Boolean).sort();
+function declared(url) {
+  const source = readFileSync(url, "utf8");
+  const lists = Array.from(source.matchAll(/export ?\{([^}]*)\}/g), ([, names]) => names.split(",").map((name) => name.split(" as ").at(-1).trim()));
+  const own = Array.from(source.matchAll(/\bexport (?:async )?(?:function|class|const) (\w+)/g), ([, name]) => name);
+  const whole = Array.from(source.matchAll(/\bexport ?\* ?from ?"(.+?)"/g), ([, from]) => declared(new URL(from, url)));
+  return [...lists.flat(), ...own, ...whole.flat()].filter(Boolean);
 }
 
 test("H13: every export of before is where the map says", async () => {
@@ -165,7 +170,7 @@ function declarations() {
     files.set(path, source);
     for (const [, from] of source.matchAll(/from "(\.[^"]+)"/g)) visit(new URL(from.replace(".js", ".d.ts"), url));
   };
-  for (const folder of ["pkg/", "pkg-evaluator/"]) {
+  for (const folder of ["pkg/", "pkg-evaluator/", "pkg-ui/"]) {
     const { exports } = JSON.parse(readFileSync(new URL(`${folder}package.json`, root), "utf8"));
     const paths = Object.values(exports).flatMap((of) => (typeof of === "string" ? [] : Object.values(of)));
     for (const path of paths.filter((path) => path.startsWith("./dist/"))) visit(new URL(path.replace(".js", ".d.ts"), new URL(folder, root)));

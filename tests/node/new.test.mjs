@@ -99,7 +99,7 @@ describe("H23: generators", () => {
     const options = await readFile(join(root, "js/generated/options.ts"), "utf8");
     const named = options.replace("  format: ", `  format: "${KINDS.format[0]}" | `).replace("  step: ", `  step: "${KINDS.rung[0]}" | `);
     assert.notEqual(named, options);
-    await mkdir(join(copy, "js/generated"), { recursive: true });
+    await cp(join(root, "js/generated"), join(copy, "js/generated"), { recursive: true });
     await writeFile(join(copy, "js/generated/options.ts"), named);
     await symlink(join(root, "js/wasm"), join(copy, "js/wasm"));
     const tsc = join(root, "node_modules/typescript/bin/tsc");

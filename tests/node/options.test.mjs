@@ -302,7 +302,7 @@ test("options: those of a session's methods", async () => {
   for (const event of ["compacted", "toString", undefined]) {
     assert.throws(
       () => session.on(event, () => {}),
-      fails("invalid_option", { field: "event", message: /"offload", "compact", "progress", "warning"/ }),
+      fails("invalid_option", { field: "event", message: /"offload", "compact", "usage", "progress", "warning"/ }),
     );
   }
   assert.equal((await session.prepare()).messages.length, 6);

@@ -1,8 +1,11 @@
 /** Recognising "the prompt was too long", as the clients of providers report it. */
 
 import assert from "node:assert/strict";
+import { readFileSync, writeFileSync } from "node:fs";
 import { test } from "node:test";
 import { CompactionError, isContextOverflow } from "context-compactor";
+import { CODES, MESSAGES, OTHER } from "../../pkg/dist/generated/overflow.js";
+import { generator } from "../support/random.mjs";
 
 const error = (message, fields) => Object.assign(new Error(message), fields);
 const openai = { message: "This model's maximum context length is 128000 tokens.", code: "context_length_exceeded" };
@@ -78,4 +81,25 @@ test("F27: short texts are known, and an integration adds its own", () => {
   for (const patterns of ["full", [5], [""], [/full/]]) {
     assert.throws(() => isContextOverflow("x", { patterns }), { code: "invalid_option", field: "patterns" });
   }
+});
+
+test("Z16: what a page says without the engine is what the engine says", () => {
+  // `overflow_texts.rs` holds the engine to the same rows.
+  const random = generator(16);
+  const one = (list) => list[random(list.length)];
+  const cased = (text) => one([text, text.toUpperCase(), text.replace(/\b./g, (first) => first.toUpperCase())]);
+  const words = [...MESSAGES.flat(), ...OTHER, "İstanbul", "ΣΑΣ", "\ufffd", "400", "tokens > 200000 maximum"];
+  const text = () => Array.from({ length: random(4) }, () => cased(one(words))).join(one([" ", ": ", "", "\n"]));
+  const rows = Array.from({ length: 1_000 }, () => {
+    const status = one([0, 0, 400, 400, 413, 429, 499, 500, 503, 599, 600]);
+    const code = one(["", "", cased(one(CODES)), one(CODES).slice(1), "rate_limit_exceeded"]);
+    const message = one([text(), cased(one(MESSAGES).join(" and "))]);
+    const patterns = random(8) === 0 ? [cased(one(words))] : [];
+    return [status, code, message, patterns, isContextOverflow({ ...(status && { status }), code, message }, { patterns })];
+  });
+  const fixture = new URL("../fixtures/overflow.json", import.meta.url);
+  if (process.env.BLESS === "1") writeFileSync(fixture, `[\n${rows.map((row) => JSON.stringify(row)).join(",\n")}\n]\n`);
+  assert.deepEqual(rows, JSON.parse(readFileSync(fixture, "utf8")), "run with BLESS=1 and then the tests of the core");
+  const said = rows.filter(([, , , , is]) => is).length;
+  assert.ok(Math.min(said, rows.length - said) > 100, String(said));
 });

@@ -35,7 +35,7 @@ function upward(files) {
       const words = Array.from(line.matchAll(top), ([, word]) => (EXPORTED.includes(word) ? "error" : word));
       const used = isOfWire ? words.map(roomOfWire) : words;
       const isBelow = (word) => ROOMS.includes(word) && ROOMS.indexOf(word) <= ROOMS.indexOf(room);
-      const type = line.match(/^impl(?:<[^{]*>)? (\w+)(?!.* for )/)?.[1];
+      const type = line.match(/^impl(?:<[^{]*>)? (?!for )(\w+)(?!.* for )/)?.[1];
       const wrong = used.filter((word) => !isBelow(word));
       if (type && !homes.includes(`${room} ${type}`)) wrong.push(`impl ${type}`);
       return wrong.map((word) => `${path}:${at + 1}: ${room} → ${word}`);

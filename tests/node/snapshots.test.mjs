@@ -63,6 +63,44 @@ test("S5.2: a snapshot brings back the very messages, and what was said since st
   assert.deepEqual(await sent(again), before);
 });
 
+test("X14: undo brings back the very messages, and what was said since stays behind them", async () => {
+  const store = memoryStore();
+  const session = await open(store);
+  const history = frozen(chat(30));
+  await session.append(...history);
+  const preview = await session.snapshots.preview();
+  assert.deepEqual(await sent(session), history, "a preview changes nothing");
+  const result = await session.compact();
+  assert.equal(result.success, true);
+  const since = frozen(chat(2, 30));
+  await session.append(...since);
+  const compacted = await sent(session);
+
+  assert.equal(await session.snapshots.undo(), undefined);
+  const after = await sent(session);
+  assert.deepEqual(after, [...history, ...since]);
+  assert.equal(since.every((message, nth) => message === after[30 * 2 + nth]), true, "the app's own objects");
+  assert.deepEqual([session.context.checkpoints(), session.archive.metadata().compressionCount], [[], 0]);
+  assert.equal((await session.context.explain()).every(({ fate }) => fate === "verbatim"), true);
+  assert.deepEqual(await session.sync([...history, ...since]), { appended: 0, recognized: 64 });
+  await assert.rejects(session.snapshots.undo(), fails("not_found", { message: /^No compaction to undo: the context was not compacted/ }));
+  assert.equal((await session.archive.verify()).ok, true);
+
+  // What the preview said came true.
+  assert.deepEqual(preview.changes.map(({ index }) => index), result.ledger.filter(({ fate }) => fate !== "verbatim").map(({ index }) => index));
+  assert.equal(preview.changes.every(({ before, after, tokens }) => before === "verbatim" && after === "summarized" && tokens > 0), true);
+  assert.equal(preview.tokens, result.previousTokens);
+  const off = Math.abs(preview.tokensAfter - result.currentTokens);
+  assert.equal(off < preview.tokens / 50, true, `${preview.tokensAfter}, and then ${result.currentTokens}`);
+
+  // Reopened, it is the same, and can be compacted anew.
+  await session.close();
+  const again = await open(store);
+  assert.deepEqual(await sent(again), after);
+  assert.equal((await again.compact()).success, true);
+  assert.notDeepEqual(await sent(again), compacted);
+});
+
 test("S5.2: snapshots are listed, the newest five are kept, and one that there is not is not found", async () => {
   const session = await open(memoryStore(), { advanced: { runtime: { now: () => 1_700_000_000_000, id: () => crypto.randomUUID() } } });
   const documented = withDocumentedNames(session);

@@ -163,11 +163,14 @@ test("the texts of a history are counted exactly, the rest as estimateTokens cou
   assert.throws(() => tokenizer.countMessages(wrong, { format: "openai-chat" }), fails("invalid_message"));
 });
 
-test("there is one tokenizer of each name, and other names are refused", async () => {
-  const [one, two] = await Promise.all([loadTokenizer("cl100k_base"), loadTokenizer("cl100k_base")]);
+test("Z18: there is one tokenizer of each vocabulary; without one, and without its package, the error names that", async () => {
+  const [one, two] = await Promise.all([loadTokenizer(import("context-compactor-vocabularies/cl100k_base")), loadTokenizer(await import("context-compactor-vocabularies/cl100k_base"))]);
   assert.equal(one, two);
+  assert.equal(await loadTokenizer("cl100k_base"), one, "by its name");
   assert.equal(one.name, "cl100k_base");
-  for (const wrong of ["p50k_base", "toString", undefined]) {
-    await assert.rejects(loadTokenizer(wrong), fails("invalid_option", { field: "name" }));
+  for (const wrong of ["p50k_base", "toString", undefined, { name: "p50k_base", text: "" }, { name: "o200k_base" }]) {
+    await assert.rejects(loadTokenizer(wrong), fails("invalid_option", { field: "vocabulary" }));
   }
+  const missing = fails("not_found", { message: /npm install context-compactor-vocabularies/ });
+  await assert.rejects(loadTokenizer(Promise.reject(new Error("no such package"))), missing);
 });

@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { estimateTokens, estimateTokensDetailed, memoryStore, openSession } from "../support/offload.mjs";
+import { estimateTokens, estimateTokensDetailed, memoryStore, openSession, ready } from "../support/offload.mjs";
 import { chat, exchange, fails } from "../support/api.mjs";
 import { transcripts } from "../support/transcripts.mjs";
 import { replay, row } from "../../bench/usage.bench.mjs";
@@ -103,6 +103,8 @@ test("on pi's recorded session nine of ten prompts are within 2 %", async (t) =>
   assert.ok(found["calls within 2 % (%)"] >= 90, JSON.stringify(found));
   assert.ok(found["whole prompt, mean (%)"] <= 1, JSON.stringify(found));
 });
+
+await Promise.all(["claude-sonnet-4-5", "claude-opus-4-8", "gemini-3-pro"].map((model) => ready({ model })));
 
 test("estimateTokensDetailed has the estimate's tokens, bounds around them, roles and messages", () => {
   const messages = [...chat(20), ...exchange(1)];

@@ -9,7 +9,7 @@ import { test } from "node:test";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { compact, encryptedStore, importSession, memoryStore, openSession } from "context-compactor";
-import { estimateTokens, estimateTokensDetailed } from "context-compactor/tokens";
+import { estimateTokens, estimateTokensDetailed, ready } from "context-compactor/tokens";
 import { chat, fails } from "../support/api.mjs";
 
 const folder = fileURLToPath(new URL("../node", import.meta.url));
@@ -146,6 +146,7 @@ test("F11: estimateTokens refuses a model that says nothing, with the names near
     }
     await assert.rejects(openSession({ model }), fails("unknown_model", { field: "model", message: near }));
   }
+  for (const model of ["gpt-4", "claude-3-5-haiku", "claude-opus-4-7"]) await ready({ model });
   const family = (model, input = "Hello") => estimateTokensDetailed(input, { model }).family;
   assert.deepEqual(
     [family(undefined), family("gpt-4"), family("claude-3-5-haiku"), family("claude-opus-4-7", chat(1)), family("mistral-large")],

@@ -21,7 +21,7 @@ export async function alone() {
     adapters: [(await sent.json()).messages.length, (await model.doGenerate({ prompt })).content.length],
     presets: [optionsFromEnv({ SYNAPSE_OFFLOAD_THRESHOLD: 9_000 }), await restoreBackup(none, "old").catch(({ code }) => code)],
     history: [await detectFormat(messages), (await validateHistory(messages)).valid],
-    tokens: [estimateTokens("Hello, world!"), (await loadTokenizer("o200k_base")).countMessages(messages)],
+    tokens: [estimateTokens("Hello, world!"), (await loadTokenizer(import("context-compactor-vocabularies/o200k_base"))).countMessages(messages)],
   };
 }
 

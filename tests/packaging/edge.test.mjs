@@ -6,7 +6,7 @@ import { EdgeRuntime } from "edge-runtime";
 import { build } from "esbuild";
 import { expectedAlone } from "./alone.mjs";
 import { expectedEvaluation } from "./evaluation.mjs";
-import { base64Module, packBoth, project, temporaryFolder } from "./project.mjs";
+import { base64Module, packAll, project, temporaryFolder } from "./project.mjs";
 import { expected } from "./scenario.mjs";
 
 const main = `import * as library from "context-compactor";
@@ -42,7 +42,7 @@ test("H13: the other entries start the engine without the main one", async (cont
 /** What an edge function answers. */
 async function answer(context, main) {
   const temporary = await temporaryFolder(context);
-  const archives = await packBoth(temporary);
+  const archives = await packAll(temporary);
   const folder = await project(join(temporary, "edge"), archives, { "main.js": main });
   const { outputFiles } = await build({
     absWorkingDir: folder,
@@ -55,7 +55,7 @@ async function answer(context, main) {
   });
   const code = outputFiles[0].text;
   assert.ok(!code.includes(base64Module), "the module is not inlined as well");
-  const paths = ["context-compactor/core.wasm", "context-compactor/tokenizer.wasm", "context-compactor-evaluator/evaluator.wasm"];
+  const paths = ["core", "compact", "rest", "shared", "tokenizer"].map((file) => `context-compactor/${file}.wasm`).concat("context-compactor-evaluator/evaluator.wasm");
   const compiled = async (path) => WebAssembly.compile(await readFile(join(folder, "node_modules", path)));
   const modules = await Promise.all(paths.map(async (path) => [basename(path), await compiled(path)]));
   const runtime = new EdgeRuntime({

@@ -13,7 +13,7 @@ import { launch } from "../support/browser.mjs";
 import { serveModel } from "../support/model.mjs";
 import { serve } from "../support/serve.mjs";
 import { bundleWorker, startWorker } from "../support/worker.mjs";
-import { exec, pack, project, temporaryFolder, withSdks } from "./project.mjs";
+import { exec, packAll, project, temporaryFolder, withSdks } from "./project.mjs";
 
 const examples = fileURLToPath(new URL("../../examples/", import.meta.url));
 const typescript = fileURLToPath(import.meta.resolve("typescript/bin/tsc"));
@@ -21,16 +21,16 @@ const summary = "## Current Status\nThe numbers were counted.";
 
 test("examples", async (context) => {
   const temporary = await temporaryFolder(context);
-  const { archive } = await pack(temporary);
+  const archives = await packAll(temporary);
   const model = await serveModel(({ system, messages }) => (system ? summary : `You said: ${messages.at(-1).content}`));
   context.after(() => model.close());
 
-  /** A copy of an example with the archive installed, and the SDKs where it says so. Its TypeScript has no errors. */
+  /** A copy of an example with the archives installed, and the SDKs where it says so. Its TypeScript has no errors. */
   async function install(name, { sdks = false } = {}) {
     const names = await readdir(join(examples, name));
     const sources = names.filter((file) => file !== "package.json" && file !== "node_modules" && file !== "dist");
     const texts = sources.map(async (file) => [file, await readFile(join(examples, name, file), "utf8")]);
-    const folder = await project(join(temporary, name), archive, Object.fromEntries(await Promise.all(texts)));
+    const folder = await project(join(temporary, name), archives, Object.fromEntries(await Promise.all(texts)));
     if (sdks) await withSdks(folder);
     if (sources.includes("tsconfig.json")) {
       await exec(process.execPath, [typescript, "-p", folder]).catch(({ stdout }) => assert.fail(stdout));
@@ -143,9 +143,9 @@ test("examples", async (context) => {
     assert.equal(before[0], "user: Did a job fail on the days 1 to 30?");
     assert.equal(before.at(-1), "assistant: A job failed on the days 9, 18, 27.");
     assert.deepEqual(before.filter((text) => text.startsWith("tool ")), Array.from({ length: 30 }, (_, at) => `tool read_log {"day":${at + 1}}`));
-    const dividers = before.filter((text) => text.startsWith("divider "));
+    const dividers = before.filter((text) => text.startsWith("cc cc-divider"));
     assert.ok(dividers.length >= 2);
-    for (const text of dividers) assert.match(text, /^divider [a-z, ]+: the model's view is \d+ of 8000 tokens now/);
+    for (const text of dividers) assert.match(text, /^cc cc-divider cc-divider-\w+ [A-Z][a-z, ]+[\d.,]+ → [\d.,]+ tokens/);
 
     server.kill("SIGKILL");
     await once(server, "exit");
@@ -186,6 +186,48 @@ test("examples", async (context) => {
     } finally {
       await worker.dispose();
     }
+  });
+
+  await context.test("systems: each of the five designs goes its own way through the run, loses nothing, and finds what left again", async () => {
+    const folder = await install("systems");
+    const run = async (name) => {
+      const { stdout, stderr } = await exec(process.execPath, [`${name}.mjs`], { cwd: folder });
+      assert.equal(stderr, "", name);
+      assert.match(stdout, /\d+ messages in the log, valid: true; found again: true\n$/, name);
+      return stdout;
+    };
+    const counts = (stdout, pattern) => Array.from(stdout.matchAll(pattern), ([, before, after]) => [Number(before), Number(after)]);
+
+    const offload = await run("offload");
+    assert.match(offload, /^(offload: \d+ results, \d+ tokens freed\n)+compact: \d+ → \d+ tokens, [1-9]\d* offloads deleted\n/);
+    assert.match(offload, /> \/context\n[\d,]+ \/ 16,000 tokens \([\d.]+%\)\n.*\nCompaction at 9,000 tokens\n/);
+    assert.match(offload, /> \/compact\n[\d,]+ → [\d,]+ tokens\nFreed [\d,]+ tokens/);
+
+    const react = await run("react");
+    assert.match(react, /^info: Tool result too large \(\d+ chars\), applying streaming compression\.\.\.\ninfo: Breaking result into 3 chunks for summarization\n/);
+    assert.match(react, /warn: Context size \d+ exceeds threshold 19200, triggering global compression\.\.\.\n(info: Turn \d+: Compressed result \d+ → \d+ chars\n)+info: Global compression complete/);
+    assert.match(react, /22 turns, [\d.]+ % of the limit, needs compression: false\nevery thought and action as it was: true\n/);
+
+    const layered = await run("layered");
+    const [auto, manual] = counts(layered, /^a summary: (\d+) → (\d+) tokens$/gm);
+    assert.ok(auto[1] < auto[0] && manual[1] < manual[0]);
+    assert.match(layered, /micro: [1-9]\d* old results cleared, 3 whole\n/);
+    assert.match(layered, /manual: the model was told to keep the exact times\n/);
+
+    const factor3 = await run("factor3");
+    const [[whole, digest]] = counts(factor3, /^digest: (\d+) → (\d+) characters$/gm);
+    assert.ok(digest < whole / 2);
+    const halves = counts(factor3, /^at half of the window: (\d+) → (\d+) tokens$/gm);
+    assert.ok(halves.length >= 3);
+    for (const [before] of halves) assert.ok(before >= 6_000 && before < 9_000, String(before));
+    assert.equal(factor3.match(/^## Token Usage @ /gm).length, halves.length);
+
+    const checkpoint = await run("checkpoint");
+    const inContext = Array.from(checkpoint.matchAll(/^checkpoint: \d+ → \d+ tokens, (\d+) in the context$/gm), ([, count]) => Number(count));
+    assert.ok(inContext.length >= 4 && Math.max(...inContext) > inContext.at(-1), `they merge: ${inContext}`);
+    assert.match(checkpoint, /> \/context snapshot\nSnapshot ID\n/);
+    assert.match(checkpoint, /goal: completed, 1 decision\n/);
+    assert.match(checkpoint, /> \/context list\nID .* messages\n> \/context restore ID\nBack at ID\.\nthe context is another one: true\n/);
   });
 
   await context.test("worker answers each user, keeps every message, and knows /compact", async () => {

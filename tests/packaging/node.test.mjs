@@ -1,16 +1,21 @@
 import assert from "node:assert/strict";
+import { existsSync } from "node:fs";
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { test } from "node:test";
+import { fileURLToPath } from "node:url";
 import { expectedAlone } from "./alone.mjs";
 import { expectedEvaluation } from "./evaluation.mjs";
-import { exec, packBoth, project, temporaryFolder } from "./project.mjs";
+import { exec, packAll, project, temporaryFolder } from "./project.mjs";
 import { expected } from "./scenario.mjs";
 
 const finish = 'import("./scenario.mjs").then(({ scenario }) => scenario(library)).then((result) => console.log(JSON.stringify(result)));';
 const programs = {
   "import.mjs": `import * as library from "context-compactor"; ${finish}`,
   "require.cjs": `const library = require("context-compactor"); ${finish}`,
+  "inline.mjs": `import * as library from "context-compactor/inline"; ${finish}`,
+  "inline.cjs": `const library = require("context-compactor/inline"); ${finish}`,
+  "slim-alone.mjs": `import * as library from "context-compactor/slim"; ${finish}`,
   "slim.mjs": `import { readFileSync } from "node:fs";
     import * as library from "context-compactor/slim";
     await library.initialize(readFileSync(new URL(import.meta.resolve("context-compactor/core.wasm"))));
@@ -67,9 +72,11 @@ const both = `const required = { ...require("context-compactor"), ...require("co
     console.log(required.CompactionError === CompactionError, required.fileStore === fileStore);
   });`;
 
+const bun = fileURLToPath(new URL("../../node_modules/@oven/bun-linux-x64/bin/bun", import.meta.url));
+
 test("Node", async (context) => {
   const temporary = await temporaryFolder(context);
-  const archives = await packBoth(temporary);
+  const archives = await packAll(temporary);
   const folder = await project(join(temporary, "node"), archives, { ...programs, ...files, ...evaluations, ...Object.fromEntries(Object.entries(single).map(([name, [program]]) => [name, program])), "both.cjs": both });
   for (const program of Object.keys(programs)) {
     await context.test(program, async () => {
@@ -90,10 +97,12 @@ test("Node", async (context) => {
       assert.equal(stdout, `${printed}\n`);
     });
   }
-  await context.test("F35: what requires and what imports the package share it", async () => {
-    const { stdout } = await exec(process.execPath, ["--no-warnings", "both.cjs"], { cwd: folder });
-    assert.equal(stdout, "true true\n");
-  });
+  for (const [name, bin, ...flags] of [["Node", process.execPath, "--no-warnings"], ["Bun", bun]]) {
+    await context.test(`F35: what requires and what imports the package share it, in ${name}`, { skip: !existsSync(bin) && "there is no Bun here for this platform" }, async () => {
+      const { stdout } = await exec(bin, [...flags, "both.cjs"], { cwd: folder });
+      assert.equal(stdout, "true true\n");
+    });
+  }
   await context.test("E24: the command line, as npx starts it", async () => {
     const history = JSON.stringify([{ role: "user", content: "Hello." }]);
     await writeFile(join(folder, "history.json"), history);

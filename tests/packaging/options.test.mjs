@@ -17,7 +17,7 @@ test("options", async (context) => {
   const folder = await project(join(temporary, "options"), archive, {});
   const dist = join(folder, "node_modules/context-compactor/dist");
   const load = (file) => import(pathToFileURL(join(dist, file)));
-  const library = await load("entry/inline.js");
+  const library = await load("entry/main.js");
   const { OPTIONS } = await load("generated/options.js");
   const rows = OPTIONS.filter(({ kind }) => kind !== "group");
 

@@ -10,10 +10,12 @@ import { promisify } from "node:util";
 export const exec = promisify(execFile);
 export const pkg = fileURLToPath(new URL("../../pkg/", import.meta.url));
 export const evaluator = fileURLToPath(new URL("../../pkg-evaluator/", import.meta.url));
+export const vocabularies = fileURLToPath(new URL("../../pkg-vocabularies/", import.meta.url));
+export const ui = fileURLToPath(new URL("../../pkg-ui/", import.meta.url));
 const here = fileURLToPath(new URL("./", import.meta.url));
 
-/** How every WebAssembly module in base64 begins. */
-export const base64Module = Buffer.from("\0asm").toString("base64").slice(0, 5);
+/** How every WebAssembly module that is code begins: compressed, in base64. */
+export const base64Module = Buffer.from([0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 2]).toString("base64");
 
 /** A folder for the time of a test or suite, removed after it. In `parent`, so that nothing installed is found from it. */
 export async function temporaryFolder(context, parent = tmpdir()) {
@@ -29,18 +31,20 @@ export async function pack(folder, from = pkg) {
   return { archive: join(folder, filename), files: files.map(({ path }) => path).sort() };
 }
 
-/** Packs the package and its evaluator; resolves to the paths of their archives. */
-export async function packBoth(folder) {
-  const packed = await Promise.all([pkg, evaluator].map((from) => pack(folder, from)));
+/** Packs the package, its evaluator, the vocabularies and the parts for pages; resolves to the paths of their archives. */
+export async function packAll(folder) {
+  const packed = await Promise.all([pkg, evaluator, vocabularies, ui].map((from) => pack(folder, from)));
   return packed.map(({ archive }) => archive);
 }
 
-/** A project in `folder` with the archives installed, the scenarios, and `files`: texts by path. */
-export async function project(folder, archives, files) {
+/** A project in `folder` with the archives installed, `packages` of others (versions by name), the scenarios, and `files`: texts by path. */
+export async function project(folder, archives, files, packages = {}) {
   await mkdir(folder, { recursive: true });
   await writeFile(join(folder, "package.json"), '{ "private": true, "type": "module" }\n');
-  await exec("npm", ["install", "--offline", "--no-audit", "--no-fund", ...[archives].flat()], { cwd: folder });
-  for (const file of ["scenario.mjs", "evaluation.mjs", "alone.mjs"]) await cp(join(here, file), join(folder, file));
+  const named = Object.entries(packages).map(([name, version]) => `${name}@${version}`);
+  const from = named.length > 0 ? "--prefer-offline" : "--offline";
+  await exec("npm", ["install", from, "--no-audit", "--no-fund", ...[archives].flat(), ...named], { cwd: folder });
+  for (const file of ["scenario.mjs", "evaluation.mjs", "alone.mjs", "app.mjs"]) await cp(join(here, file), join(folder, file));
   for (const [path, text] of Object.entries(files)) {
     await mkdir(dirname(join(folder, path)), { recursive: true });
     await writeFile(join(folder, path), text);

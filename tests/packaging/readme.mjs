@@ -1,13 +1,14 @@
 /** Programs in a README. */
 
 /**
- * The code blocks in JavaScript or TypeScript of a Markdown text: `{ line, place, code }`. The fence says where a block
+ * The code blocks in JavaScript or TypeScript of a Markdown text: `{ line, language, place, code }`. The fence says where a block
  * runs: `js node`, `js browser` or `js worker`; each is a complete program.
  */
 export function programs(markdown) {
-  const blocks = markdown.matchAll(/^```(?:js|ts|javascript|typescript|mjs)\b ?(.*)\n([\s\S]*?)^```$/gm);
-  return [...blocks].map(({ 1: place, 2: code, index }) => ({
+  const blocks = markdown.matchAll(/^```(js|ts|javascript|typescript|mjs)\b ?(.*)\n([\s\S]*?)^```$/gm);
+  return [...blocks].map(({ 1: language, 2: place, 3: code, index }) => ({
     line: markdown.slice(0, index).split("\n").length,
+    language,
     place: place.trim(),
     code,
   }));

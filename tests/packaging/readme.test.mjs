@@ -1,7 +1,8 @@
-/** Every program of the READMEs and the guide, as it is written, with the packed packages where it says that it runs. */
+/** Every program of the READMEs and the docs, as it is written, with the packed packages where it says that it runs. */
 
 import assert from "node:assert/strict";
-import { readFileSync } from "node:fs";
+import { readFileSync, readdirSync } from "node:fs";
+import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { test } from "node:test";
 import { build } from "vite";
@@ -10,7 +11,7 @@ import { launch, resultOf } from "../support/browser.mjs";
 import { serveModel } from "../support/model.mjs";
 import { serve } from "../support/serve.mjs";
 import { bundleWorker, startWorker } from "../support/worker.mjs";
-import { exec, packBoth, project, temporaryFolder, withSdks } from "./project.mjs";
+import { exec, packAll, project, temporaryFolder, withSdks } from "./project.mjs";
 import { programs, promisedOutput, withEndpoint } from "./readme.mjs";
 
 const read = (path) => readFileSync(new URL(`../../${path}`, import.meta.url), "utf8");
@@ -19,22 +20,48 @@ const answer = "The answer of the model.";
 
 const runs = { node: runInNode, sdk: runWithSdk, browser: runInBrowser, worker: runInWorker, "durable-object": runInDurableObject, agent: runInAgent };
 
+/** Programs that need more than a project run elsewhere: their place, and the test that takes them from their page. */
+const elsewhere = {
+  esbuild: "tests/matrix/environments.test.mjs",
+  postgres: "tests/node/sql-store.test.mjs",
+  server: "tests/node/losses.test.mjs",
+  page: "tests/node/losses.test.mjs",
+  ui: "tests/browser/ui.test.mjs",
+};
+/** What a block may be that is no program. */
+const LANGUAGES = ["json", "sh", "sql", "text"];
+const pages = ["README.md", ...readdirSync(new URL("../../docs/", import.meta.url), { recursive: true }).filter((path) => path.endsWith(".md")).map((path) => `docs/${path}`).sort()];
+
 let temporary, archives, model;
 
-test("README.md", async (context) => {
+test("E27: a block of the docs is a program that runs, or no program", () => {
+  for (const page of pages) {
+    const text = read(page);
+    const found = programs(text);
+    const fences = Array.from(text.matchAll(/^(?:```|````)(\w.*)$/gm), ([, language]) => language);
+    const others = fences.filter((language) => !LANGUAGES.includes(language));
+    assert.deepEqual(others, found.map(({ language, place }) => `${language} ${place}`), page);
+    for (const { line, place } of found) {
+      if (!(place in runs)) assert.ok(place in elsewhere && read(elsewhere[place]).includes(page), `${page}, line ${line}: nothing runs it`);
+    }
+  }
+});
+
+test("README.md and docs", async (context) => {
   temporary = await temporaryFolder(context);
-  archives = await packBoth(temporary);
+  archives = await packAll(temporary);
   model = await serveModel(() => answer);
   context.after(() => model.close());
-  const pages = ["README.md", "docs/guide.md"];
-  const found = pages.flatMap((page) => programs(read(page)).map((program) => ({ page, ...program })));
+  const found = pages.flatMap((page) => programs(read(page)).map((program) => ({ page, ...program }))).filter(({ place }) => place in runs);
   assert.deepEqual([...new Set(found.map(({ place }) => place))].sort(), Object.keys(runs).sort());
   for (const { page, line, place, code } of found) {
-    await context.test(`${page}, line ${line}, in ${place}`, () => runs[place](`${place}-${line}`, code));
+    await context.test(`${page}, line ${line}, in ${place}`, () => runs[place](`${page.replaceAll(/\W/g, "-")}-${line}`, code));
   }
-  const [{ place, code }, ...others] = programs(read("pkg-evaluator/README.md"));
-  assert.deepEqual([place, others], ["node", []]);
-  await context.test("that of the evaluator", () => runInNode("evaluator", code));
+  for (const name of ["evaluator", "vocabularies"]) {
+    const [{ place, code }, ...others] = programs(read(`pkg-${name}/README.md`));
+    assert.deepEqual([place, others], ["node", []]);
+    await context.test(`that of the ${name}`, () => runInNode(name, code));
+  }
 });
 
 /** An empty project with the program. */
@@ -43,9 +70,20 @@ function install(name, code) {
   return project(join(temporary, name), archives, files);
 }
 
+const shared = new Map();
+
+/** A folder of its own for a program, in a project that such programs share. */
+async function beside(kind, name, code, complete = () => {}) {
+  if (!shared.has(kind)) shared.set(kind, project(join(temporary, kind), archives, {}).then(async (folder) => (await complete(folder), folder)));
+  const folder = join(await shared.get(kind), name);
+  await mkdir(folder);
+  await writeFile(join(folder, "main.js"), code);
+  return folder;
+}
+
 /** It ends well, and prints what its comments say. */
 async function runInNode(name, code) {
-  const folder = await install(name, code);
+  const folder = await beside("node", name, withEndpoint(code, model.url));
   const { stdout, stderr } = await exec(process.execPath, ["main.js"], { cwd: folder });
   assert.equal(stderr, "");
   const promised = promisedOutput(code);
@@ -54,8 +92,7 @@ async function runInNode(name, code) {
 
 /** It ends well beside the SDKs, whose keys and addresses are in the environment, and prints what its comments say. */
 async function runWithSdk(name, code) {
-  const folder = await install(name, code);
-  await withSdks(folder);
+  const folder = await beside("sdk", name, code, withSdks);
   const agent = await serveAgent();
   const keys = { OPENAI_API_KEY: "key", OPENAI_BASE_URL: `${agent.url}/v1`, ANTHROPIC_API_KEY: "key", ANTHROPIC_BASE_URL: agent.url };
   // Traces are sent to OpenAI, whatever the address of the model.

@@ -5,7 +5,7 @@ import { cpSync, existsSync, mkdirSync, readFileSync, readdirSync, rmSync, write
 import { dirname, join } from "node:path";
 import { test } from "node:test";
 import { fileURLToPath } from "node:url";
-import { evaluator, exec, pkg, temporaryFolder } from "./project.mjs";
+import { evaluator, exec, pkg, temporaryFolder, ui, vocabularies } from "./project.mjs";
 
 const root = fileURLToPath(new URL("../../", import.meta.url));
 const who = { NAME: "test", EMAIL: "test@localhost" };
@@ -29,7 +29,7 @@ async function copyOf(context) {
   await git("init", "--quiet");
   await git("add", "--all");
   await git("commit", "--quiet", "--message", "All");
-  for (const [from, name] of [[pkg, "pkg"], [evaluator, "pkg-evaluator"]]) cpSync(from, join(folder, name), { recursive: true });
+  for (const [from, name] of [[pkg, "pkg"], [evaluator, "pkg-evaluator"], [vocabularies, "pkg-vocabularies"], [ui, "pkg-ui"]]) cpSync(from, join(folder, name), { recursive: true });
   const read = (path) => readFileSync(join(folder, path), "utf8");
   const release = (...args) => exec(process.execPath, [join(folder, "scripts/release.mjs"), ...args], { env });
   return { folder, git, read, release };
@@ -40,7 +40,7 @@ test("H25: a dry run makes the release and leaves nothing behind", async (contex
   const before = await git("rev-parse", "HEAD");
   const { stdout } = await release(NEXT, "--dry-run");
   assert.match(stdout, new RegExp(`^Release ${NEXT} .*tag: v${NEXT}`, "m"));
-  for (const path of ["CHANGELOG.md", "Cargo.lock", "Cargo.toml", "changes/X1.md", "package-lock.json", "pkg-evaluator/package.json", "pkg/package.json"]) {
+  for (const path of ["CHANGELOG.md", "Cargo.lock", "Cargo.toml", "changes/X1.md", "package-lock.json", "pkg-evaluator/package.json", "pkg-ui/package.json", "pkg-vocabularies/package.json", "pkg/package.json"]) {
     assert.match(stdout, new RegExp(`^ ${path} +\\|`, "m"));
   }
   assert.deepEqual([await git("rev-parse", "HEAD"), await git("tag"), await git("status", "--porcelain")], [before, "", ""]);
@@ -50,7 +50,7 @@ test("H25: a dry run makes the release and leaves nothing behind", async (contex
 test("H25: a release is a commit and a tag, with one version everywhere and the changes in the changelog", async (context) => {
   const { folder, git, release, read } = await copyOf(context);
   const { stdout } = await release(NEXT, "--built");
-  for (const name of ["context-compactor", "context-compactor-evaluator"]) {
+  for (const name of ["context-compactor", "context-compactor-evaluator", "context-compactor-ui", "context-compactor-vocabularies"]) {
     assert.match(stdout, new RegExp(`target/release-package/${name}-${NEXT}\\.tgz.*: what CI publishes`));
     assert.ok(existsSync(join(folder, `target/release-package/${name}-${NEXT}.tgz`)));
   }
@@ -62,8 +62,8 @@ test("H25: a release is a commit and a tag, with one version everywhere and the 
     const own = [JSON.parse(read(`${path}/package.json`)).dependencies, packages[path].dependencies];
     return own.flatMap((names) => Object.keys(names).filter((name) => name.startsWith("context-compactor")).map((name) => names[name]));
   });
-  assert.equal(ofWorkspaces.length, 10);
-  const ofPackages = ["pkg", "pkg-evaluator"].flatMap((path) => [JSON.parse(read(`${path}/package.json`)).version, packages[path].version]);
+  assert.equal(ofWorkspaces.length, 18);
+  const ofPackages = ["pkg", "pkg-evaluator", "pkg-ui", "pkg-vocabularies"].flatMap((path) => [JSON.parse(read(`${path}/package.json`)).version, packages[path].version]);
   const versions = [...ofPackages, ...ofWorkspaces];
   const { stdout: metadata } = await exec("cargo", ["metadata", "--no-deps", "--offline", "--locked", "--format-version", "1"], { cwd: folder });
   versions.push(...JSON.parse(metadata).packages.map(({ version }) => version));
@@ -96,7 +96,7 @@ test("H25: what cannot be released is refused", async (context) => {
   await git("reset", "--quiet", "--hard", "HEAD~1");
 
   // The package is checked as it would be installed.
-  rmSync(join(folder, "pkg/dist/entry/inline.js"));
+  rmSync(join(folder, "pkg/dist/entry/main.js"));
   await refused([NEXT, "--built"], /Cannot find module/);
   rmSync(join(folder, "pkg/README.md"));
   await git("reset", "--quiet", "--hard");

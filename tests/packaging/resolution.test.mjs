@@ -6,11 +6,12 @@ import { createRequire } from "node:module";
 import { join } from "node:path";
 import { test } from "node:test";
 import { build } from "esbuild";
-import { base64Module, exec, packBoth, project, temporaryFolder } from "./project.mjs";
+import { base64Module, exec, packAll, project, temporaryFolder } from "./project.mjs";
 
 const tsc = createRequire(import.meta.url).resolve("typescript/bin/tsc");
 
 const imports = `import { compact } from "context-compactor";
+  import { openSession } from "context-compactor/inline";
   import { initialize } from "context-compactor/slim";
   import { fileStore } from "context-compactor/node";
   import { durableObjectStore, withCompaction } from "context-compactor/cloudflare";
@@ -35,12 +36,16 @@ const imports = `import { compact } from "context-compactor";
   export const tokens: number = estimateTokens("x");
   export const result: Promise<{ success: boolean }> = compact([]);
   export const started: Promise<void> = initialize(new Uint8Array(8));
-  export const others: unknown[] = [fileStore, durableObjectStore, redisStore, sqliteDriver, sqlStore, recall, chatCommand, detectFormat, optionsFromEnv, stats, storeConformance, contextCompactor, compactingFetch, compactionMiddleware, MastraCompactor, tanStackCompactor, CompactingSession, withCompaction, chrome, bedrock];`;
+  export const others: unknown[] = [openSession, fileStore, durableObjectStore, redisStore, sqliteDriver, sqlStore, recall, chatCommand, detectFormat, optionsFromEnv, stats, storeConformance, contextCompactor, compactingFetch, compactionMiddleware, MastraCompactor, tanStackCompactor, CompactingSession, withCompaction, chrome, bedrock];`;
+
+/** Who has parts of a page has the browser's types, too. */
+const parts = `import { mountContextPanel } from "context-compactor-ui";
+  export const part: unknown = mountContextPanel;`;
 
 test("F35", async (context) => {
   const temporary = await temporaryFolder(context);
-  const archives = await packBoth(temporary);
-  const files = { "main.ts": imports, "main.js": 'export * from "context-compactor"; export * from "context-compactor/history"; export * from "context-compactor/presets"; export * from "context-compactor/tokens";' };
+  const archives = await packAll(temporary);
+  const files = { "ui.ts": parts, "ui.cts": parts, "main.ts": imports, "main.js": 'export * from "context-compactor"; export * from "context-compactor/history"; export * from "context-compactor/presets"; export * from "context-compactor/tokens";' };
   const folder = await project(join(temporary, "project"), archives, files);
 
   /** The errors of TypeScript with these options, beside which nothing is read. */
@@ -70,6 +75,13 @@ test("F35", async (context) => {
     }
   });
 
+  await context.test("F35: parts of a page have their types beside those of the browser", async () => {
+    for (const module of ["node16", "nodenext"]) {
+      const found = await errors("--module", module, "--lib", "es2023,esnext.disposable,dom,dom.iterable", "--outDir", "out", ...node, "ui.ts", "ui.cts");
+      assert.deepEqual(found, [], module);
+    }
+  });
+
   await context.test("F35: a bundler that knows no exports finds the entry for every host", async () => {
     const { main, types, exports } = JSON.parse(await readFile(join(folder, "node_modules/context-compactor/package.json"), "utf8"));
     assert.deepEqual([main, types], [exports["."].default, exports["."].default.replace(".js", ".d.ts")]);
@@ -81,15 +93,16 @@ test("F35", async (context) => {
     const options = { absWorkingDir: folder, entryPoints: ["main.js"], bundle: true, format: "esm", write: false };
     const { outputFiles } = await build({ ...options, splitting: true, outdir: "out", minify: true });
     const modules = outputFiles.map(({ text }) => text.split(base64Module).length - 1);
-    assert.deepEqual(modules.filter((count) => count > 0), [1, 1], "the engine and the tokenizer, each once");
+    assert.deepEqual(modules.filter((count) => count > 0), Array(5).fill(1), "each file of the engine and the tokenizer, each once");
     // A constant that is used more than once is what Bun copies.
-    for (const [name, own] of [["inline", ""], ["tokenizer-inline", ""], ["evaluator-inline", "-evaluator"]]) {
+    const engine = ["inline", "inline-compact", "inline-rest", "inline-shared"].map((name) => [name, ""]);
+    for (const [name, own] of [...engine, ["tokenizer-inline", ""], ["evaluator-inline", "-evaluator"]]) {
       const source = await readFile(join(folder, `node_modules/context-compactor${own}/dist/wasm/${name}.js`), "utf8");
       assert.deepEqual([/^const /m.test(source), source.split(base64Module).length - 1], [false, 1], name);
     }
   });
 
-  await context.test("H13: who serves the module as a file gets it as code only from estimates, or loads it apart", async () => {
+  await context.test("H13, Z15: only /inline has the engine as code at once; all others load it apart, if at all", async () => {
     const sized = async (program) => {
       await writeFile(join(folder, "slim.js"), `export * from "context-compactor/slim"; ${program}`);
       const options = { absWorkingDir: folder, entryPoints: ["slim.js"], bundle: true, format: "esm", write: false, splitting: true, outdir: "slim" };
@@ -101,10 +114,11 @@ test("F35", async (context) => {
       return [...atOnce].some((file) => Object.entries(outputs[file].inputs).some(([path, { bytesInOutput }]) => path.endsWith("wasm/inline.js") && bytesInOutput > 0));
     };
     assert.equal(await sized(""), false);
+    assert.equal(await sized('export * from "context-compactor";'), false);
+    assert.equal(await sized('export { compact } from "context-compactor/inline";'), true);
     assert.equal(await sized('export * from "context-compactor/history"; export * from "context-compactor/presets";'), false);
     assert.equal(await sized('export * from "context-compactor/ai-sdk"; export * from "context-compactor/fetch"; export * from "context-compactor/langchain"; export { ContextCompactor } from "context-compactor/mastra"; export { contextCompactor as tanStackCompactor } from "context-compactor/tanstack-ai"; export { CompactingSession } from "context-compactor/openai-agents"; export * from "context-compactor/cloudflare";'), false);
-    assert.equal(await sized('export { loadTokenizer, ready } from "context-compactor/tokens";'), false);
-    assert.equal(await sized('export { estimateTokens } from "context-compactor/tokens";'), true);
+    assert.equal(await sized('export * from "context-compactor/tokens";'), false);
   });
 
   await context.test("F35: no call of WebAssembly has an await in its arguments, which Next wraps in code that takes none", async () => {

@@ -1,16 +1,15 @@
 /** Frameworks, bundlers and test runners that read a package in ways of their own, as they are by default. */
 
 import assert from "node:assert/strict";
-import { spawn } from "node:child_process";
-import { mkdir, readFile, stat } from "node:fs/promises";
+import { mkdir, readdir, readFile, stat } from "node:fs/promises";
 import { createRequire } from "node:module";
-import { createServer } from "node:net";
 import { join } from "node:path";
 import { test } from "node:test";
 import { fileURLToPath } from "node:url";
 import { build, transform } from "esbuild";
+import { startServer } from "../support/started.mjs";
 import { expectedEvaluation } from "./evaluation.mjs";
-import { base64Module, exec, packBoth, project, temporaryFolder } from "./project.mjs";
+import { base64Module, exec, packAll, project, temporaryFolder } from "./project.mjs";
 import { expected } from "./scenario.mjs";
 
 const root = fileURLToPath(new URL("../../", import.meta.url));
@@ -23,7 +22,7 @@ test("F35", async (context) => {
   // Below the repository, where the tools are found.
   await mkdir(join(root, "target"), { recursive: true });
   const temporary = await temporaryFolder(context, join(root, "target"));
-  const archives = await packBoth(temporary);
+  const archives = await packAll(temporary);
   const install = (name, files) => project(join(temporary, name), archives, files);
 
   await context.test("F35: a test of Jest, which has no ES modules by default, requires every entry", async () => {
@@ -72,7 +71,7 @@ test("F35", async (context) => {
     await exec(process.execPath, [jest, "--no-cache"], { cwd: folder }).catch(({ stderr }) => assert.fail(stderr));
   });
 
-  await context.test("F35: an edge route of Next in development answers with a compaction", async (context) => {
+  await context.test("F35, Z15: routes of Next in development answer with a compaction, at the edge and on the server", async (context) => {
     const folder = await install("next", {
       "package.json": '{ "private": true, "type": "module" }\n',
       "next.config.mjs": `export default { turbopack: { root: ${JSON.stringify(root)} } };\n`,
@@ -87,24 +86,26 @@ test("F35", async (context) => {
         export async function GET() {
           return Response.json({ done: await scenario(library), evaluated: await evaluation(evaluator) });
         }`,
+      "app/served/route.js": `
+        import * as library from "context-compactor";
+        import { scenario } from "../../scenario.mjs";
+        export const GET = async () => Response.json(await scenario(library));`,
     });
-    const port = await freePort();
-    const env = { ...process.env, NEXT_TELEMETRY_DISABLED: "1" };
-    const next = spawn(process.execPath, [require.resolve("next/dist/bin/next"), "dev", "--port", String(port)], { cwd: folder, env, detached: true });
-    let said = "";
-    for (const stream of [next.stdout, next.stderr]) stream.on("data", (text) => (said += text));
-    context.after(() => process.kill(-next.pid, "SIGKILL"));
-    const ended = new Promise((_, reject) => next.once("exit", () => reject(new Error(said))));
-    const response = await Promise.race([ended, whenReady(`http://localhost:${port}/compacted`)]);
-    assert.equal(response.status, 200, said);
+    const { url, said, stop } = await startServer([process.execPath, require.resolve("next/dist/bin/next"), "dev", "--port", "PORT"], { cwd: folder });
+    context.after(stop);
+    const response = await fetch(`${url}/compacted`);
+    assert.equal(response.status, 200, said());
     assert.deepEqual(await response.json(), { done: expected, evaluated: expectedEvaluation });
+    const served = await fetch(`${url}/served`);
+    assert.equal(served.status, 200, said());
+    assert.deepEqual(await served.json(), expected);
   });
 
   const program = `import * as library from "context-compactor";
     import { scenario } from "./scenario.mjs";
     scenario(library).then((result) => console.log(JSON.stringify(result)));`;
 
-  for (const format of ["esm", "cjs"]) {
+  for (const format of ["esm", "cjs", "iife"]) {
     await context.test(`E25: a program that esbuild bundles as ${format} runs alone`, async () => {
       const folder = await install(`esbuild-${format}`, { "main.mjs": program });
       const outfile = join(temporary, `esbuild-${format}-alone`, `main.${format === "esm" ? "mjs" : "cjs"}`);
@@ -137,35 +138,18 @@ test("F35", async (context) => {
 
   const bun = join(root, "node_modules/@oven/bun-linux-x64/bin/bun");
   const isElsewhere = `${process.platform} ${process.arch}` !== "linux x64";
-  await context.test("F35: Bun's minifier puts the module in once", { skip: isElsewhere && "there is no Bun here for this platform" }, async () => {
+  await context.test("F35: Bun's minifier puts each file of the engine in once", { skip: isElsewhere && "there is no Bun here for this platform" }, async () => {
     const folder = await install("bun", { "main.js": program });
     const once = 'export { compact } from "context-compactor";';
     const main = await install("bun-size", { "main.js": once });
     await exec(bun, ["build", "--minify", "--splitting", "--outdir=out", "main.js"], { cwd: main });
-    const code = await readFile(join(main, "out/main.js"), "latin1");
-    assert.equal(code.split(base64Module).length - 1, 1);
-    const module = await stat(join(main, "node_modules/context-compactor/dist/wasm/inline.js"));
-    assert.ok(code.length - module.size < 120_000, `${code.length - module.size} bytes beside the module`);
+    const sources = await Promise.all((await readdir(join(main, "out"))).map((file) => readFile(join(main, "out", file), "latin1")));
+    const code = sources.map((source) => source.split(base64Module).length - 1).filter((count) => count > 0);
+    assert.deepEqual(code, [1, 1, 1, 1], "each file of the engine, once");
+    const { size } = await stat(join(main, "out/main.js"));
+    assert.ok(size < 150_000, `${size} bytes before the first call`);
     await exec(bun, ["build", "--minify", "--target=bun", "--outdir=out", "main.js"], { cwd: folder });
     const { stdout } = await exec(bun, ["out/main.js"], { cwd: folder });
     assert.deepEqual(JSON.parse(stdout), expected);
   });
 });
-
-/** A port that nobody listens on. */
-async function freePort() {
-  const server = createServer();
-  await new Promise((listening) => server.listen(0, listening));
-  const { port } = server.address();
-  await new Promise((closed) => server.close(closed));
-  return port;
-}
-
-/** The answer of an address that nobody serves yet. */
-async function whenReady(url) {
-  for (;;) {
-    const response = await fetch(url).catch(() => undefined);
-    if (response) return response;
-    await new Promise((done) => setTimeout(done, 100));
-  }
-}

@@ -4,7 +4,7 @@ import { test } from "node:test";
 import { bundleWorker, startWorker } from "../support/worker.mjs";
 import { expectedAlone } from "./alone.mjs";
 import { expectedEvaluation } from "./evaluation.mjs";
-import { base64Module, pack, packBoth, project, temporaryFolder } from "./project.mjs";
+import { base64Module, packAll, project, temporaryFolder } from "./project.mjs";
 import { expected } from "./scenario.mjs";
 
 const main = `import * as library from "context-compactor";
@@ -13,13 +13,13 @@ const main = `import * as library from "context-compactor";
 
 test("a Worker imports the module itself", async (context) => {
   const temporary = await temporaryFolder(context);
-  const { archive } = await pack(temporary);
-  const folder = await project(join(temporary, "worker"), archive, { "main.js": main });
+  const archives = await packAll(temporary);
+  const folder = await project(join(temporary, "worker"), archives, { "main.js": main });
   const { code, wasm } = await bundleWorker(folder, "./main.js");
-  const modules = ["core.wasm", "tokenizer.wasm"].map((name) => join(folder, "node_modules/context-compactor", name));
+  const modules = ["compact.wasm", "core.wasm", "rest.wasm", "shared.wasm", "tokenizer.wasm"].map((name) => join(folder, "node_modules/context-compactor", name));
   assert.deepEqual(wasm.toSorted(), modules);
   assert.ok(!code.includes(base64Module), "the module is not inlined as well");
-  const plain = await project(join(temporary, "small"), archive, {
+  const plain = await project(join(temporary, "small"), archives, {
     "main.js": 'import { compact } from "context-compactor"; import { validateHistory } from "context-compactor/history"; export default { fetch: () => Response.json(String([compact, validateHistory])) };',
   });
   const small = await bundleWorker(plain, "./main.js");
@@ -32,9 +32,9 @@ test("a Worker imports the module itself", async (context) => {
 
 test("H13: the other entries start the engine without the main one", async (context) => {
   const temporary = await temporaryFolder(context);
-  const { archive } = await pack(temporary);
+  const archives = await packAll(temporary);
   const main = 'import { alone } from "./alone.mjs"; export default { fetch: async () => Response.json(await alone()) };';
-  const folder = await project(join(temporary, "worker"), archive, { "main.js": main });
+  const folder = await project(join(temporary, "worker"), archives, { "main.js": main });
   const { code, wasm } = await bundleWorker(folder, "./main.js");
   assert.ok(!code.includes(base64Module));
   const worker = await startWorker({ code, wasm });
@@ -45,7 +45,7 @@ test("H13: the other entries start the engine without the main one", async (cont
 
 test("the evaluator is a package with a module of its own, and brings no engine", async (context) => {
   const temporary = await temporaryFolder(context);
-  const archives = await packBoth(temporary);
+  const archives = await packAll(temporary);
   const main = `import * as evaluator from "context-compactor-evaluator";
     import { evaluation } from "./evaluation.mjs";
     export default { fetch: async () => Response.json(await evaluation(evaluator)) };`;
@@ -80,9 +80,9 @@ const stored = `import { durableObjectStore } from "context-compactor/cloudflare
 
 test("the store of Durable Objects is a subpath, and brings no engine", async (context) => {
   const temporary = await temporaryFolder(context);
-  const { archive } = await pack(temporary);
+  const archives = await packAll(temporary);
   const alone = 'export { durableObjectStore } from "context-compactor/cloudflare"; export default {};';
-  const folder = await project(join(temporary, "worker"), archive, { "main.js": stored, "alone.js": alone });
+  const folder = await project(join(temporary, "worker"), archives, { "main.js": stored, "alone.js": alone });
   const { code, wasm } = await bundleWorker(folder, "./alone.js");
   assert.deepEqual(wasm, []);
   assert.ok(code.length < 60_000, `${code.length} characters`);

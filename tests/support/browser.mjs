@@ -20,15 +20,16 @@ export async function launch(browser) {
 
 /**
  * Opens `url` and returns what the page's script leaves in `globalThis.result` (JSON). Its errors, and those of its
- * console, are thrown.
+ * console, are thrown, unless `onConsole` takes what the console is told.
  */
-export async function resultOf(browser, url, { timeout = 30_000 } = {}) {
+export async function resultOf(browser, url, { timeout = 30_000, onConsole } = {}) {
   const page = await browser.newPage();
   try {
     const failed = new Promise((_, reject) => {
       page.on("pageerror", reject);
       page.on("console", (message) => {
-        if (message.type() === "error") reject(new Error(`console: ${message.text()}`));
+        if (onConsole) onConsole(message);
+        else if (message.type() === "error") reject(new Error(`console: ${message.text()}`));
       });
     });
     const found = page

@@ -19,7 +19,7 @@ export async function open(name) {
   const tiktoken = get_encoding(name);
   const plain = getEncoding(name);
   return {
-    tokenizer: await loadTokenizer(name),
+    tokenizer: await loadTokenizer(import(`context-compactor-vocabularies/${name}`)),
     reference: (text) => tiktoken.encode(text, [], []),
     second: (text) => plain.encode(text, [], []),
     third: (text) => others[name].encode(text, { disallowedSpecial: new Set() }),

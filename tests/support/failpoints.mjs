@@ -11,7 +11,7 @@ import { eager, messagesOf, read } from "./writer.mjs";
 const ID = "session";
 const OTHER = "other";
 /** Steps after which messages may have left the context, and those that begin another session. */
-const LEAVING = ["restore", "rewind"];
+const LEAVING = ["restore", "rewind", "undo"];
 const BEGINNING = ["fork", "import"];
 
 /** With these, a store refuses a batch of which nothing was written. */
@@ -94,6 +94,9 @@ export const STEPS = {
   async rewind({ open }) {
     const session = await open();
     await session.snapshots.rewind((await session.context.explain()).length);
+  },
+  async undo({ open }) {
+    await (await open()).snapshots.undo();
   },
   async "set goal"({ open }) {
     const lists = { checkpoints: [], decisions: [], artifacts: [] };

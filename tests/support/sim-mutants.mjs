@@ -47,6 +47,7 @@ export const mutants = {
   "file: D5, a damaged value stops the journal from being written anew": {
     store: "file",
     kind: "all",
+    from: 200,
     changes: [{ file: "file/rewrite.ts", from: "puts.push([key, version, 0, 0, kept ?? from!.number]);", to: 'throw new Error("a damaged value");' }],
   },
   "file: takes a part of a write for all of it": {
@@ -67,24 +68,24 @@ export const mutants = {
   "durable: reads what is not confirmed": {
     store: "durable",
     kind: "faults",
-    from: 60,
+    from: 360,
     changes: [{ file: "durable/store.ts", from: "      doubts++;\n", to: "" }],
   },
   "durable: leaves the parts of a value behind": {
     store: "durable",
     kind: "faults",
-    from: 250,
+    from: 1_750,
     changes: [{ file: "durable/tables.ts", from: `if (row?.apart && row.object === null) this.#sql("DELETE`, to: `if (row?.apart === 7) this.#sql("DELETE` }],
   },
   "indexeddb: every commit is relaxed": {
     store: "indexeddb",
     kind: "faults",
-    changes: [{ file: "indexeddb.ts", from: `options.durability === "relaxed" ? "relaxed" : owned.durability`, to: `"relaxed"` }],
+    changes: [{ file: "database.ts", from: `options.durability === "relaxed" ? "relaxed" : owned.durability`, to: `"relaxed"` }],
   },
   "indexeddb: has no expectations": {
     store: "indexeddb",
     kind: "faults",
-    changes: [{ file: "indexeddb.ts", from: "if (found !== version) throw", to: "if (found === undefined) throw" }],
+    changes: [{ file: "database.ts", from: "if (found !== version) throw", to: "if (found === undefined) throw" }],
   },
   "indexeddb: takes an abort for the end": {
     store: "indexeddb",
@@ -94,8 +95,8 @@ export const mutants = {
   "indexeddb: takes anything for bytes": {
     store: "indexeddb",
     kind: "damage",
-    from: 280,
-    changes: [{ file: "indexeddb.ts", from: "bytes instanceof Uint8Array ? bytes : DAMAGED", to: "bytes ?? DAMAGED" }],
+    from: 100,
+    changes: [{ file: "database.ts", from: "bytes instanceof Uint8Array ? bytes : DAMAGED", to: "bytes ?? DAMAGED" }],
   },
   "encrypted: a damaged row fails every read": {
     store: "indexeddb, encrypted",

@@ -259,7 +259,8 @@ class Simulation {
           await log.unsurely(() => this.attempt(process, "snapshot", () => session.snapshots.take()));
           break;
         case 5:
-          await log.unsurely(() => this.attempt(process, "rewind", () => session.snapshots.rewind(world.random(8)), { allowed: ["invalid_option"] }));
+          if (world.one(2)) await log.unsurely(() => this.attempt(process, "undo", () => session.snapshots.undo(), { allowed: ["not_found"] }));
+          else await log.unsurely(() => this.attempt(process, "rewind", () => session.snapshots.rewind(world.random(8)), { allowed: ["invalid_option"] }));
           break;
         case 6:
           await this.attempt(process, "verify", () => session.archive.verify());

@@ -145,6 +145,7 @@ export class Program {
       this.#engine = { slot: new Slot() };
       this.#engine.library = this.#engine.slot.run(this.#package);
       await this.#engine.library.initialize(this.#wasm);
+      await whole(this.#engine);
     }
     const { slot, library } = this.#engine;
     slot.enter(world, { dead: false, ends: [] });
@@ -165,6 +166,15 @@ export class Program {
 }
 
 const WORLDS = 50;
+
+/** Loads all stages of the engine: nothing that happens outside of a world is waited for in it. */
+async function whole({ slot, library }) {
+  slot.enter(new World(0), { dead: false, ends: [] });
+  const session = await library.openSession({ store: "memory", contextWindow: 8_000 });
+  await session.context.plan();
+  await session.archive.verify();
+  await session.close();
+}
 
 const PACKAGE = `export { deleteSession, initialize, openSession } from "context-compactor/slim";`;
 const STORES = `

@@ -8,6 +8,7 @@ import * as slim from "context-compactor/slim";
 
 export const version: string = inlined.version();
 export const started: Promise<void> = slim.initialize(new URL("https://example.org/core.wasm"));
+export const placed: Promise<void> = slim.initialize(async (name: "core.wasm" | "compact.wasm" | "rest.wasm" | "shared.wasm") => new URL(name, "https://example.org/"));
 export const error: Error = new inlined.CompactionError("closed", "…");
 
 export const store: inlined.Store = fileStore("sessions", { durability: "relaxed", rewriteBytes: 1 });

@@ -14,8 +14,8 @@ import { bundleWorker, startWorker } from "../support/worker.mjs";
 const TOKENS = 200_000;
 const path = (relative) => fileURLToPath(new URL(relative, import.meta.url));
 const PAGE = `<!doctype html><link rel="icon" href="data:,"><script type="module">
-  import * as main from "/pkg/dist/entry/inline.js";
-  import * as history from "/pkg/dist/entry/history-inline.js";
+  import * as main from "/pkg/dist/entry/main.js";
+  import * as history from "/pkg/dist/entry/history.js";
   import * as tokens from "/pkg/dist/entry/tokens-inline.js";
   import { everything } from "/support/everything.mjs";
   globalThis.everything = async (name) => everything({ ...main, ...history, ...tokens }, await (await fetch("/history/" + name, { method: "POST" })).json());

@@ -1,4 +1,5 @@
 import { useEffect, useMemo, useState } from "preact/hooks";
+import { BeforeAfter } from "./components/before-after.js";
 import { Chart } from "./components/chart.js";
 import { Chat } from "./components/chat.js";
 import { Compactions } from "./components/compactions.js";
@@ -10,12 +11,15 @@ import { Intro } from "./components/intro.js";
 import { Last } from "./components/last.js";
 import { Meter } from "./components/meter.js";
 import { Recall } from "./components/recall.js";
+import { ReportDialog } from "./components/report-dialog.js";
+import { Setup } from "./components/setup.js";
 import { Tabs } from "./components/tabs.js";
 import { Timeline } from "./components/timeline.js";
 import { Transport } from "./components/transport.js";
 import { Working } from "./components/working.js";
 import type { RunController } from "./run/controller.js";
 import { WINDOW_OF } from "./run/initial.js";
+import { readHistory, windowFor, type History } from "./run/sources.js";
 import { useStore } from "./run/store.js";
 import type { Fate, RunState } from "./run/types.js";
 
@@ -27,7 +31,7 @@ export function App({ run }: { run: RunController }) {
   const wide = useMedia(WIDE);
   const [chosen, setTab] = useState<TabName>("timeline");
   const tab = wide && chosen === "timeline" ? "compactions" : chosen;
-  const [dialog, setDialog] = useState<"import" | "endpoint" | undefined>();
+  const [dialog, setDialog] = useState<"endpoint" | "report" | { dropped: string } | undefined>();
   const [compaction, setCompaction] = useState<number | undefined>();
   const [offload, setOffload] = useState<string | undefined>();
 
@@ -65,10 +69,20 @@ export function App({ run }: { run: RunController }) {
     setTab("recall");
     requestAnimationFrame(() => document.getElementById(ref)?.scrollIntoView({ block: "nearest" }));
   };
-  const openRecall = () => {
-    setTab("recall");
-    requestAnimationFrame(() => document.getElementById("panel-recall")?.scrollIntoView({ block: "nearest" }));
+  const ask = () => document.getElementById("ask")?.focus();
+  const load = (history: History) => {
+    setDialog(undefined);
+    void run.begin({ sourceName: "own", contextWindow: windowFor(history) }, history.messages);
   };
+  /** A file without a fault plays at once. */
+  const openFile = async (file: File) => {
+    const dropped = await file.text();
+    const history = await readHistory(dropped).catch(() => undefined);
+    if (history && history.problems.length === 0) load(history);
+    else setDialog({ dropped });
+  };
+  const isOver = useDrop((file) => void openFile(file));
+  const compactionAt = state.compactions.findLast(({ x }) => x <= at);
   const seek = (x: number) => void run.seek(Math.max(0, x));
 
   const timeline = (
@@ -79,16 +93,25 @@ export function App({ run }: { run: RunController }) {
       <Header
         modelLabel={run.endpoint?.model ?? "Model"}
         hasModel={run.endpoint !== undefined}
-        onImport={() => setDialog("import")}
         onModel={() => setDialog("endpoint")}
         onStartOver={() => void run.startOver()}
       />
       <main>
-        <Intro
-          state={state}
-          onSource={(name) => void run.startOver({ sourceName: name, contextWindow: WINDOW_OF[name] })}
-          onSetup={(change) => void run.startOver(change)}
-        />
+        <div class="first">
+          <Intro
+            state={state}
+            isOver={isOver}
+            onFile={(file) => void openFile(file)}
+            onPaste={() => setDialog({ dropped: "" })}
+          />
+          <BeforeAfter
+            run={run}
+            state={state}
+            compaction={compactionAt}
+            onOpen={openCompaction}
+            onReport={() => setDialog("report")}
+          />
+        </div>
         {state.error && (
           <p class="error banner" role="alert">
             {state.error}{" "}
@@ -96,7 +119,7 @@ export function App({ run }: { run: RunController }) {
               type="button"
               class="link"
               onClick={() =>
-                state.phase === "failed" ? void run.begin({ sourceName: "invoicing-run" }, false) : run.dismissError()
+                state.phase === "failed" ? void run.begin({ sourceName: "invoicing-run" }) : run.dismissError()
               }
             >
               {state.phase === "failed" ? "Begin a new session" : "Dismiss"}
@@ -104,13 +127,14 @@ export function App({ run }: { run: RunController }) {
           </p>
         )}
         <section class="stage card" aria-label="Context window">
+          <Setup
+            state={state}
+            onSource={(name) => void run.startOver({ sourceName: name, contextWindow: WINDOW_OF[name] })}
+            onSetup={(change) => void run.startOver(change)}
+          />
           <Meter state={state} sample={sample} />
           <Chart state={state} at={at} onSeek={seek} onOpen={openCompaction} />
-          <Last
-            compaction={state.compactions.findLast(({ x }) => x <= at)}
-            onOpen={openCompaction}
-            onRecall={openRecall}
-          />
+          <Last compaction={compactionAt} onOpen={openCompaction} onRecall={ask} />
           <Transport
             state={state}
             at={at}
@@ -155,7 +179,7 @@ export function App({ run }: { run: RunController }) {
                   name: "recall",
                   title: "Recall",
                   badge: state.offloads.length,
-                  content: <Recall run={run} state={state} selected={offload} onSelect={setOffload} />,
+                  content: <Recall run={run} state={state} selected={offload} onSelect={setOffload} onAsk={ask} />,
                 },
                 {
                   name: "cost",
@@ -185,15 +209,10 @@ export function App({ run }: { run: RunController }) {
           “Start over” deletes it.
         </p>
       </footer>
-      {dialog === "import" && (
-        <ImportDialog
-          onClose={() => setDialog(undefined)}
-          onLoad={(messages) => {
-            setDialog(undefined);
-            void run.begin({ sourceName: "own" }, true, messages);
-          }}
-        />
+      {typeof dialog === "object" && (
+        <ImportDialog text={dialog.dropped} onClose={() => setDialog(undefined)} onLoad={load} />
       )}
+      {dialog === "report" && <ReportDialog run={run} onClose={() => setDialog(undefined)} />}
       {dialog === "endpoint" && (
         <EndpointDialog
           endpoint={run.endpoint}
@@ -206,6 +225,36 @@ export function App({ run }: { run: RunController }) {
       )}
     </>
   );
+}
+
+/** A file can be dropped anywhere on the page; true while one is held over it. */
+function useDrop(onFile: (file: File) => void): boolean {
+  const [isOver, setOver] = useState(false);
+  useEffect(() => {
+    const onOver = (event: DragEvent) => {
+      if (!event.dataTransfer?.types.includes("Files")) return;
+      event.preventDefault();
+      setOver(true);
+    };
+    // Into another element, or out of the page.
+    const onLeave = (event: DragEvent) => event.relatedTarget === null && setOver(false);
+    const onDrop = (event: DragEvent) => {
+      const [file] = event.dataTransfer?.files ?? [];
+      setOver(false);
+      if (!file) return;
+      event.preventDefault();
+      onFile(file);
+    };
+    addEventListener("dragover", onOver);
+    addEventListener("dragleave", onLeave);
+    addEventListener("drop", onDrop);
+    return () => {
+      removeEventListener("dragover", onOver);
+      removeEventListener("dragleave", onLeave);
+      removeEventListener("drop", onDrop);
+    };
+  });
+  return isOver;
 }
 
 function useMedia(query: string): boolean {

@@ -1,8 +1,11 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { diffContexts, diffText } from "../src/logic/context-diff.js";
-import { ImportError, parseHistory } from "../src/logic/import.js";
-import { callsOf, isExchangeOpen, kindOf, previewOf, referencesOf, textOf } from "../src/logic/messages.js";
+import { overflowOf, wholeOf } from "../src/logic/forecast.js";
+import { ImportError, isTranscript, parseHistory } from "../src/logic/import.js";
+import { namesThatLeft } from "../src/logic/left.js";
+import { marked } from "../src/logic/marked.js";
+import { callsOf, isCall, isExchangeOpen, kindOf, previewOf, referencesOf, textOf } from "../src/logic/messages.js";
 import { buildRequest, readAnswer } from "../src/logic/model-call.js";
 import { linePath, stackedPaths, ticks } from "../src/logic/series.js";
 
@@ -126,4 +129,43 @@ test("series: layers stack, ticks are round", () => {
   assert.deepEqual(ticks(32_768, 4), [0, 10_000, 20_000, 30_000]);
   assert.deepEqual(ticks(15, 6), [0, 5, 10, 15]);
   assert.deepEqual(ticks(3, 6), [0, 1, 2, 3]);
+});
+
+test("forecast: what is ahead is known, and from which message on it does not fit", () => {
+  const whole = wholeOf({ weights: [5, 1], sourceWeights: [5, 10, 20], cursor: 1 });
+  assert.deepEqual(whole, [5, 6, 16, 36]);
+  assert.deepEqual([overflowOf(whole, 10), overflowOf(whole, 36)], [3, undefined]);
+});
+
+test("what can be asked for left, and is nowhere in the context", () => {
+  const log = ["see src/tax/round.ts and the word", "halfEvenRounding of invoices", "stays: priceCents"].map((content) => ({ role: "user", content }));
+  const ledger = ["summarized", "offloaded", "verbatim"].map((fate, index) => ({ index, fate }));
+  const context = [{ role: "user", content: "A summary names HALFEVENROUNDING." }, log[2]];
+  assert.deepEqual(namesThatLeft(log, ledger, context), ["src/tax/round.ts", "invoices"]);
+  assert.deepEqual(namesThatLeft(log, ledger, context, 1), ["src/tax/round.ts"]);
+  assert.deepEqual(namesThatLeft(log, [], context), []);
+});
+
+test("marked: what was asked for is found as it is written", () => {
+  assert.deepEqual(marked("a (B) a", ["(b)"]), [["a ", false], ["(B)", true], [" a", false]]);
+  assert.deepEqual(marked("as it is", [""]), [["as it is", false]]);
+});
+
+test("import: lines of transcripts are told from messages", () => {
+  assert.equal(isTranscript('{"type":"user","message":{"role":"user","content":"hi"}}\n{}'), true);
+  for (const text of ['{"role":"user"}\n{}', '{"messages":[]}', '{"input":[]}', "[{}]", "hello", ""]) assert.equal(isTranscript(text), false, text);
+  const items = [{ type: "message", role: "user", content: "hi" }];
+  assert.deepEqual(parseHistory(JSON.stringify({ input: items })).messages, items);
+});
+
+test("messages: items of the Responses format read alike", () => {
+  const use = { type: "function_call", call_id: "c1", name: "ls", arguments: "{}" };
+  const answer = { type: "function_call_output", call_id: "c1", output: "Tool result is at: off_abcdefghijklmnopqrstuvwxyz" };
+  assert.deepEqual([kindOf(use), kindOf(answer), kindOf({ type: "reasoning" })], ["assistant", "tool", "assistant"]);
+  assert.deepEqual(callsOf(use), [{ id: "c1", name: "ls", input: "{}" }]);
+  assert.deepEqual(referencesOf(answer), [{ ref: "off_abcdefghijklmnopqrstuvwxyz", callId: "c1" }]);
+  assert.equal(isExchangeOpen([use]), true);
+  assert.equal(isExchangeOpen([use, answer]), false);
+  const two = [{ type: "reasoning" }, use, { ...use, call_id: "c2" }, answer, { ...answer, call_id: "c2" }, { role: "assistant", content: "done" }];
+  assert.deepEqual([...two.keys()].filter((index) => isCall(two, index)), [0, 5]);
 });

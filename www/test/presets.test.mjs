@@ -4,7 +4,8 @@ import { openSession } from "context-compactor";
 import { Needs } from "../../bench/front/needs.mjs";
 import { shared } from "../../bench/front/bill.mjs";
 import { engine, replay, simple } from "../../bench/front/replay.mjs";
-import { hasEconomy, NAMES, PRESETS, soonerOf, stepsOf, triggerOf, whyOf } from "../src/logic/presets.js";
+import { stepsOf } from "context-compactor-ui";
+import { hasEconomy, NAMES, PRESETS, soonerOf, triggerOf, whyOf } from "../src/logic/presets.js";
 import { transcripts } from "../transcript/generate.mjs";
 
 const RUNS = Object.entries(transcripts()).map(([name, text]) => [name, JSON.parse(text)]);

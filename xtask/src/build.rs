@@ -1,19 +1,22 @@
 //! `cargo xtask build`: Rust to WebAssembly, glue, TypeScript.
 //!
 //! ```text
-//! src/, crates/ ─cargo─▶ target/…/context_compactor.wasm ─bindgen─▶ pkg/core.wasm, js/wasm/* ─tsc─▶ pkg/dist/*
+//! src/, crates/ ─cargo─▶ target/…/context_compactor.wasm ─split, bindgen, wasm-opt─▶ pkg/core.wasm, js/wasm/*, js/generated/build.ts ─tsc─▶ pkg/dist/*
 //! crates/tokenizer ─cargo─▶ target/…/context_compactor_tokenizer.wasm ─▶ pkg/tokenizer.wasm, js/wasm/tokenizer-inline.js
+//! node_modules/gpt-tokenizer/data ─vocabulary─▶ pkg-vocabularies/dist/*, pkg-vocabularies/cjs/*
 //! crates/evaluator ─cargo─▶ target/…/context_compactor_evaluator.wasm ─▶ pkg-evaluator/evaluator.wasm, js/wasm/evaluator-inline.js
 //! crates/core/src/policy/options.rs ─▶ js/generated/options.ts
-//! node_modules/gpt-tokenizer/data ─vocabulary─▶ js/wasm/{o200k_base,cl100k_base}.js
+//! crates/wire/src/provider/overflow.rs ─▶ js/generated/overflow.ts
+//! crates/estimator/tables/*.bin ─▶ js/generated/tables/*.ts
 //! js/catalogue.ts, node_modules/ ─esbuild─▶ pkg/dist/catalogue.js
 //! js/entry/evaluator-*.ts ─tsc─▶ pkg-evaluator/dist/*
-//! pkg*/dist/ ─esbuild─▶ pkg*/cjs/*
+//! js/entry/ui*.ts ─tsc─▶ pkg-ui/dist/*
+//! pkg*/dist/ ─esbuild─▶ pkg*/dist/* without comments, pkg*/cjs/*
 //! README.md ─▶ pkg/README.md
 //! ```
 
 use crate::stamp::{Stamp, files};
-use crate::{Result, commonjs, glue, node, options, readme, run, vocabulary};
+use crate::{Result, glue, node, options, overflow, readme, run, shrink, stages, tables, vocabulary};
 use std::env;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -25,27 +28,34 @@ const TARGET: &str = "wasm32-unknown-unknown";
 pub(crate) struct Package {
     pub(crate) folder: &'static str,
     projects: &'static [&'static str],
-    /// Modules as base64, and the files of the package that have them.
+    /// Modules as code, and the files of the package that have them.
     pub(crate) modules: &'static [(&'static str, &'static str)],
-    /// Texts of vocabularies.
-    pub(crate) texts: &'static [&'static str],
 }
 
-const PACKAGES: [Package; 2] = [
+const PACKAGES: [Package; 3] = [
     Package {
         folder: "pkg",
         // What runs everywhere, then what needs Node: only that is checked with Node's types.
         projects: &["tsconfig.json", "tsconfig.node.json"],
-        modules: &[("inline", "core"), ("tokenizer-inline", "tokenizer")],
-        texts: &vocabulary::NAMES,
+        modules: &[
+            ("inline", "core"),
+            ("inline-compact", "compact"),
+            ("inline-rest", "rest"),
+            ("inline-shared", "shared"),
+            ("tokenizer-inline", "tokenizer"),
+        ],
     },
     Package {
         folder: "pkg-evaluator",
         projects: &["tsconfig.evaluator.json"],
         modules: &[("evaluator-inline", "evaluator")],
-        texts: &[],
     },
+    // Its types are of the package before it, as an app has it.
+    Package { folder: "pkg-ui", projects: &["tsconfig.ui.json"], modules: &[] },
 ];
+
+/// What makes `cjs/` of `dist/`.
+const SECOND_FORM: &str = "scripts/packages.mjs";
 
 /// What `pkg/dist/catalogue.js` is made of besides its source, with the files of their licences.
 const CATALOGUE: [(&str, &str); 3] =
@@ -62,119 +72,146 @@ pub(crate) enum Profile {
 
 /// Builds what is not up to date. Says what it does, and nothing when there is nothing to do.
 pub(crate) fn build(root: &Path, profile: Profile) -> Result<()> {
-    let compiled = compile(root, profile)?;
-    bind(root, &compiled.join("context_compactor.wasm"))?;
-    tokenizer(root, &compiled.join("context_compactor_tokenizer.wasm"))?;
-    evaluator(root, &compiled.join("context_compactor_evaluator.wasm"))?;
+    bind(root, profile, &compile(root, profile, ENGINE)?)?;
+    tokenizer(root, &compile(root, profile, TOKENIZER)?)?;
+    vocabulary::write(root)?;
+    evaluator(root, &compile(root, profile, "context-compactor-evaluator")?)?;
     options::write(root)?;
+    overflow::write(root)?;
+    tables::write(root)?;
     translate(root)?;
     readme::write(root)
 }
 
-/// The engine, the tokenizer and the evaluator as WebAssembly: the folder that they are in. Cargo knows by itself what is up to date.
-fn compile(root: &Path, profile: Profile) -> Result<PathBuf> {
+const ENGINE: &str = "context-compactor";
+const TOKENIZER: &str = "context-compactor-tokenizer";
+
+/// The engine as it is linked, before its stages are taken out of it.
+pub(crate) fn linked(root: &Path) -> Result<Vec<u8>> {
+    Ok(fs::read(compile(root, Profile::Release, ENGINE)?)?)
+}
+
+/// The engine, the tokenizer or the evaluator as WebAssembly: its file. Cargo knows by itself what is up to date.
+fn compile(root: &Path, profile: Profile, name: &str) -> Result<PathBuf> {
     let profile = match profile {
         Profile::Release => "release",
         Profile::Quick => "quick",
     };
     let cargo = env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let folder = root.join("target");
-    let mut command = Command::new(cargo);
+    let mut command = Command::new(&cargo);
     command
         .current_dir(root)
-        .args([
-            "build",
-            "--quiet",
-            "--profile",
-            profile,
-            "--package",
-            "context-compactor",
-            "--package",
-            "context-compactor-tokenizer",
-            "--package",
-            "context-compactor-evaluator",
-            "--lib",
-            "--target",
-            TARGET,
-        ])
+        // As one type only: beside an rlib Cargo leaves link-time optimization out, and says nothing.
+        .args(["rustc", "--quiet", "--profile", profile, "--package", name, "--lib"])
+        .args(["--crate-type", "cdylib", "--target", TARGET])
         .arg("--target-dir")
         .arg(&folder)
-        .env("CARGO_ENCODED_RUSTFLAGS", flags());
+        .env("CARGO_ENCODED_RUSTFLAGS", flags(name));
     // Where no standard library for WebAssembly is at hand, only its source is.
     if env::var_os("CC_BUILD_STD").is_some() {
         command.arg("-Zbuild-std=std,panic_abort").env("RUSTC_BOOTSTRAP", "1");
     }
+    // What functions and data refer to is how the stages are told apart.
+    if name == ENGINE {
+        command.args(["--", "-C", "link-arg=--emit-relocs"]);
+    }
     run(&mut command)?;
-    Ok(folder.join(TARGET).join(profile))
+    Ok(folder.join(TARGET).join(profile).join(name.replace('-', "_")).with_extension("wasm"))
 }
 
-/// Messages of panics name source files. Without these flags they would carry the paths of the machine that built,
-/// and no two machines would make the same module.
-fn flags() -> String {
+/// Messages of panics name source files. Without the first of these flags they would carry the paths of the machine that
+/// built, and no two machines would make the same module.
+///
+/// The second keeps the bodies of async functions apart: of those that are called once, one function would be made, whose
+/// states are all told apart in one place. The tokenizer has none, and loops that want to be one.
+fn flags(name: &str) -> String {
     let home = env::var_os("CARGO_HOME")
         .map(PathBuf::from)
         .or_else(|| env::var_os("HOME").map(|home| Path::new(&home).join(".cargo")));
-    home.map(|home| format!("--remap-path-prefix={}=/cargo", home.display())).unwrap_or_default()
+    let paths = home.map(|home| format!("--remap-path-prefix={}=/cargo", home.display()));
+    let apart = (name != TOKENIZER).then(|| "-Cllvm-args=-inline-max-stacksize=48".to_owned());
+    paths.into_iter().chain(apart).collect::<Vec<_>>().join("\u{1f}")
 }
 
-/// `pkg/core.wasm` and `js/wasm/`.
-fn bind(root: &Path, compiled: &Path) -> Result<()> {
+/// The engine's files in `pkg/`, `js/wasm/`, and what the package knows of its build.
+fn bind(root: &Path, profile: Profile, compiled: &Path) -> Result<()> {
     let folder = root.join("js/wasm");
-    let module = root.join("pkg/core.wasm");
     let work = root.join("target/glue");
     fs::create_dir_all(&work)?;
     let mut stamp = Stamp::new(work.join("stamp"))?;
     stamp.input(compiled)?;
-    let outputs = ["core.js", "core.d.ts", "inline.js", "inline.d.ts"].map(|name| folder.join(name));
-    stamp.output(&module);
-    outputs.iter().for_each(|output| stamp.output(output));
+    let glue_files = ["core.js", "core.d.ts"].map(|name| folder.join(name));
+    let facts = root.join("js/generated/build.ts");
+    stamp.output(&facts);
+    glue_files.iter().for_each(|output| stamp.output(output));
+    for (code, file) in PACKAGES[0].modules.iter().filter(|(_, file)| stages::FILES.contains(file)) {
+        stamp.output(root.join(format!("pkg/{file}.wasm")));
+        stamp.output(folder.join(format!("{code}.js")));
+    }
     if stamp.is_current() {
         return Ok(());
     }
     println!("build: glue");
-    let made = glue::generate(compiled, &work)?;
-    let inline = glue::inline(&made.wasm);
+    let finish = |wasm: &[u8]| match profile {
+        Profile::Release => shrink::shrink(root, wasm, &work.join("shrink")),
+        Profile::Quick => Ok(wasm.to_vec()),
+    };
+    let mut parts = stages::split(compiled, &work.join("stages"))?;
+    for later in parts.later.values_mut() {
+        *later = finish(later)?;
+    }
+    let made = glue::generate(&parts, &work, finish)?;
     fs::create_dir_all(&folder)?;
-    fs::write(&module, &made.wasm)?;
-    for (output, text) in outputs.iter().zip([&made.js, &made.types, &inline, glue::INLINE_TYPES]) {
+    fs::create_dir_all(root.join("js/generated"))?;
+    for (code, file) in PACKAGES[0].modules.iter().filter(|(_, file)| stages::FILES.contains(file)) {
+        let wasm = match *file {
+            "core" => made.wasm.clone(),
+            later => glue::stamped(
+                parts.later.get(later).ok_or_else(|| format!("no file {later} came of the module"))?,
+                &made.build,
+            )?,
+        };
+        fs::write(root.join(format!("pkg/{file}.wasm")), &wasm)?;
+        fs::write(folder.join(format!("{code}.js")), glue::inline(root, &wasm)?)?;
+        fs::write(folder.join(format!("{code}.d.ts")), glue::INLINE_TYPES)?;
+    }
+    fs::write(facts, facts_of(&made.build, &parts))?;
+    for (output, text) in glue_files.iter().zip([&made.js, &made.types]) {
         fs::write(output, text)?;
     }
     stamp.write()
 }
 
-/// `pkg/tokenizer.wasm`, and in `js/wasm/` the same as code and the vocabularies. It has no glue: `js/tokenizer.ts`.
+/// `js/generated/build.ts`.
+fn facts_of(build: &str, parts: &stages::Parts) -> String {
+    let stages = parts.stages.iter().map(|(stage, files)| format!("  {stage}: {files:?},\n"));
+    format!(
+        "/** Made by the build. */\n\n\
+         /** The version of the package. */\nexport const VERSION = \"{}\";\n\n\
+         /** What the files of this build have in their section `build`. */\nexport const BUILD = \"{build}\";\n\n\
+         /** The files that each stage of the engine needs. */\nexport const STAGES = {{\n{}}} as const;\n",
+        env!("CARGO_PKG_VERSION"),
+        stages.collect::<String>()
+    )
+}
+
+/// `pkg/tokenizer.wasm`, and in `js/wasm/` the same as code. It has no glue: `js/tokenizer.ts`.
 fn tokenizer(root: &Path, compiled: &Path) -> Result<()> {
-    let folder = root.join("js/wasm");
     let module = root.join("pkg/tokenizer.wasm");
-    let source = root.join("node_modules").join(vocabulary::PACKAGE);
+    let inline = root.join("js/wasm/tokenizer-inline.js");
     let mut stamp = Stamp::new(root.join("target/glue/tokenizer.stamp"))?;
     stamp.input(compiled)?;
-    stamp.input(&source.join("data"))?;
     stamp.output(&module);
-    for name in vocabulary::NAMES.into_iter().chain(["tokenizer-inline"]) {
-        stamp.output(folder.join(format!("{name}.js")));
-    }
+    stamp.output(&inline);
     if stamp.is_current() {
         return Ok(());
     }
     println!("build: tokenizer");
-    let licence = fs::read_to_string(source.join("LICENSE"))
-        .map_err(|_| format!("{} is missing: run `npm run build`, which installs it", source.display()))?;
     let wasm = fs::read(compiled)?;
     fs::write(&module, &wasm)?;
-    fs::write(folder.join("tokenizer-inline.js"), glue::inline(&wasm))?;
-    fs::write(folder.join("tokenizer-inline.d.ts"), glue::INLINE_TYPES)?;
-    for name in vocabulary::NAMES {
-        let table = vocabulary::table(&source, name)?;
-        let text = format!(
-            "/*! {name}, as {} has it:\n{}\n*/\n{}",
-            vocabulary::PACKAGE,
-            licence.trim(),
-            glue::text(&table)
-        );
-        fs::write(folder.join(format!("{name}.js")), text)?;
-        fs::write(folder.join(format!("{name}.d.ts")), glue::TEXT_TYPES)?;
-    }
+    fs::write(inline.with_extension("d.ts"), glue::INLINE_TYPES)?;
+    fs::write(&inline, glue::inline(root, &wasm)?)?;
     stamp.write()
 }
 
@@ -193,7 +230,7 @@ fn evaluator(root: &Path, compiled: &Path) -> Result<()> {
     let wasm = fs::read(compiled)?;
     fs::write(&module, &wasm)?;
     fs::write(inline.with_extension("d.ts"), glue::INLINE_TYPES)?;
-    fs::write(&inline, glue::inline(&wasm))?;
+    fs::write(&inline, glue::inline(root, &wasm)?)?;
     stamp.write()
 }
 
@@ -212,15 +249,16 @@ fn translate(root: &Path) -> Result<()> {
     }
     fs::create_dir_all(root.join("target/glue"))?;
     let mut stamp = Stamp::new(root.join("target/glue/dist.stamp"))?;
-    for input in [&source, &compiler.join("package.json")].into_iter().chain(&parts) {
+    for input in [&source, &compiler.join("package.json"), &root.join(SECOND_FORM)].into_iter().chain(&parts)
+    {
         stamp.input(input)?;
     }
     for package in &PACKAGES {
         for project in package.projects {
             stamp.input(&root.join(project))?;
         }
-        for kind in ["dist", "cjs"] {
-            stamp.output(root.join(package.folder).join(kind).join("errors.js"));
+        for output in ["dist/entry", "cjs/entry/all.js"] {
+            stamp.output(root.join(package.folder).join(output));
         }
     }
     if stamp.is_current() {
@@ -246,9 +284,35 @@ fn translate(root: &Path) -> Result<()> {
         if package.folder == "pkg" {
             catalogue(root, &dist)?;
         }
-        commonjs::write(root, package)?;
+        plain(root, &dist)?;
+        run(node(root).arg(SECOND_FORM).arg(package.folder))?;
     }
     stamp.write()
+}
+
+/// Takes comments out of the scripts. Lines and names stay, so that they can be read where they are, without maps that would be
+/// larger than they: an app's own minifier shortens them.
+fn plain(root: &Path, dist: &Path) -> Result<()> {
+    let scripts: Vec<PathBuf> = files(dist)?
+        .into_iter()
+        .filter(|file| file.extension().is_some_and(|kind| kind == "js"))
+        // What is data, or was made by esbuild.
+        .filter(|file| {
+            !file.ends_with("catalogue.js")
+                && (file.ends_with("wasm/core.js") || !file.starts_with(dist.join("wasm")))
+        })
+        .collect();
+    // Comments go with the spaces alone, which the second pass puts back.
+    for how in [&["--minify-whitespace", "--minify-syntax"][..], &[]] {
+        run(node(root)
+            .arg("node_modules/esbuild/bin/esbuild")
+            .args(&scripts)
+            .args(how)
+            .args(["--format=esm", "--target=es2022", "--log-level=warning", "--allow-overwrite"])
+            .arg(format!("--outbase={}", dist.display()))
+            .arg(format!("--outdir={}", dist.display())))?;
+    }
+    Ok(())
 }
 
 impl Package {
@@ -256,7 +320,7 @@ impl Package {
     fn holds(&self, name: &str) -> bool {
         let stem = name.trim_end_matches(".js").trim_end_matches(".d.ts");
         let is_module = self.modules.iter().any(|(module, _)| *module == stem);
-        is_module || self.texts.contains(&stem) || (stem == "core" && self.folder == "pkg")
+        is_module || (stem == "core" && self.folder == "pkg")
     }
 }
 
@@ -270,7 +334,8 @@ fn catalogue(root: &Path, dist: &Path) -> Result<()> {
     }
     let options = [
         "--bundle",
-        "--format=esm",
+        "--format=iife",
+        "--global-name=catalogue",
         "--target=es2022",
         "--minify",
         "--log-level=warning",
@@ -281,5 +346,7 @@ fn catalogue(root: &Path, dist: &Path) -> Result<()> {
         .arg("js/catalogue.ts")
         .args(options)
         .arg(format!("--banner:js=/*!\n{licences}*/"))
+        // As a line of its own: what is before it is a script, too.
+        .arg("--footer:js=export const { SOURCE, open } = catalogue;")
         .arg(format!("--outfile={}", dist.join("catalogue.js").display())))
 }

@@ -1,9 +1,13 @@
-//! The JavaScript glue: made by wasm-bindgen as a library, adapted, and given the module as base64.
+//! The JavaScript glue: made by wasm-bindgen as a library, and adapted; and modules as code.
 
-use crate::Result;
+use crate::stages::Parts;
+use crate::{Result, node};
 use data_encoding::BASE64;
+use sha2::{Digest, Sha256};
 use std::fs;
+use std::io::Write as _;
 use std::path::Path;
+use std::process::Stdio;
 use wasm_bindgen_cli_support::Bindgen;
 
 /// Glue and module, as they go into the package.
@@ -11,6 +15,8 @@ pub(crate) struct Glue {
     pub(crate) wasm: Vec<u8>,
     pub(crate) js: String,
     pub(crate) types: String,
+    /// What the module has in its section `build`: glue of another build must not run it.
+    pub(crate) build: String,
 }
 
 /// Some hosts hand over a `WebAssembly.Module` of another realm (edge sandboxes), for which `instanceof` is false.
@@ -20,15 +26,21 @@ const BYTES_TEST: &str =
     "ArrayBuffer.isView(module) || Object.prototype.toString.call(module) === '[object ArrayBuffer]'";
 
 /// Generates into `folder`, which is only a place to work in. One `web` glue serves every host; it names no
-/// file (`omit_default_module_path`), so that a bundler does not copy the module a second time.
-pub(crate) fn generate(compiled: &Path, folder: &Path) -> Result<Glue> {
+/// file (`omit_default_module_path`), so that a bundler does not copy the module a second time. `finish` is done to the module.
+pub(crate) fn generate(
+    parts: &Parts,
+    folder: &Path,
+    finish: impl Fn(&[u8]) -> Result<Vec<u8>>,
+) -> Result<Glue> {
     let mut bindgen = Bindgen::new();
     bindgen
-        .input_path(compiled)
+        .input_path(&parts.core)
         .out_name("core")
         .web(true)?
         .typescript(true)
         .omit_default_module_path(true)
+        // Later files find the memory and the table of functions by them.
+        .keep_lld_exports(true)
         .remove_name_section(true)
         .remove_producers_section(true);
     let mut output = bindgen.generate_output()?;
@@ -42,11 +54,51 @@ pub(crate) fn generate(compiled: &Path, folder: &Path) -> Result<Glue> {
     if js.matches(MODULE_TEST).count() != 1 {
         return Err(format!("the glue does not hold `{MODULE_TEST}` once: adapt xtask/src/glue.rs").into());
     }
-    Ok(Glue {
-        wasm: fs::read(folder.join("core_bg.wasm"))?,
-        js: js.replace(MODULE_TEST, BYTES_TEST),
-        types: everywhere(&fs::read_to_string(folder.join("core.d.ts"))?)?,
-    })
+    let js = without(&js.replace(MODULE_TEST, BYTES_TEST), &UNUSED)?;
+    let wasm = finish(&fs::read(folder.join("core_bg.wasm"))?)?;
+    let whole = parts
+        .later
+        .values()
+        .fold([js.as_bytes(), &wasm].concat(), |whole, file| [whole, file.clone()].concat());
+    let build = base16ct::lower::encode_string(&Sha256::digest(whole)[..8]);
+    let wasm = stamped(&wasm, &build)?;
+    let types = without(&everywhere(&fs::read_to_string(folder.join("core.d.ts"))?)?, &[UNUSED_TYPE])?;
+    Ok(Glue { wasm, js, types, build })
+}
+
+/// What loads a module by itself: the package brings them (`js/host/`). Each as what it begins with and what comes after it.
+const UNUSED: [(&str, &str); 3] = [
+    ("async function __wbg_load(", "function initSync("),
+    ("async function __wbg_init(", "export {"),
+    (", __wbg_init as default", " }"),
+];
+
+/// The same of the declarations.
+const UNUSED_TYPE: (&str, &str) = ("export default function __wbg_init", "\n");
+
+/// A text without some of its parts.
+fn without(text: &str, parts: &[(&str, &str)]) -> Result<String> {
+    let mut text = text.to_owned();
+    for (begin, next) in parts {
+        let found = text.find(begin).and_then(|at| Some(at..at + text.get(at..)?.find(next)?));
+        let range = found.ok_or_else(|| format!("the glue has no `{begin}`: adapt xtask/src/glue.rs"))?;
+        text.replace_range(range, "");
+    }
+    Ok(text)
+}
+
+/// A module that says which build it is of.
+pub(crate) fn stamped(wasm: &[u8], build: &str) -> Result<Vec<u8>> {
+    Ok([wasm, &custom_section("build", build.as_bytes())?].concat())
+}
+
+/// A section that engines skip and programs can read: of less than 128 bytes, whose length is one byte.
+fn custom_section(name: &str, contents: &[u8]) -> Result<Vec<u8>> {
+    let length =
+        |of: usize| u8::try_from(of).ok().filter(|length| *length < 128).ok_or("the section is long");
+    let mut section = vec![0, length(1 + name.len() + contents.len())?, length(name.len())?];
+    section.extend(name.bytes().chain(contents.iter().copied()));
+    Ok(section)
 }
 
 /// Names of the browser's types, which an app's TypeScript need not have, and what stands for each.
@@ -70,23 +122,43 @@ fn everywhere(types: &str) -> Result<String> {
     Ok(types)
 }
 
-/// A module that exports the bytes. Base64 costs a third more on the wire than the file, but is the one form that
-/// every bundler and host loads without being configured.
-pub(crate) fn inline(wasm: &[u8]) -> String {
-    // The text is an argument: minifiers copy a constant to each of its uses. By what the host has for it. Else by a loop, of which `Uint8Array.from` with a function takes five times the time.
-    format!(
-        "function decode(text) {{\n  if (Uint8Array.fromBase64) return Uint8Array.fromBase64(text);\n  if (globalThis.Buffer?.from) return globalThis.Buffer.from(text, \"base64\");\n  const units = atob(text);\n  const bytes = new Uint8Array(units.length);\n  for (let at = 0; at < units.length; at++) bytes[at] = units.charCodeAt(at);\n  return bytes;\n}}\nexport const bytes = decode(\"{}\");\n",
-        BASE64.encode(wasm)
-    )
+/// A module that exports a function for the bytes: what every bundler and host loads without being configured. Compressed
+/// before it is base64, it costs little more on the wire than the file. The text is an argument: minifiers copy a constant
+/// to each of its uses.
+pub(crate) fn inline(root: &Path, wasm: &[u8]) -> Result<String> {
+    let text = BASE64.encode(&compressed(root, wasm)?);
+    Ok(format!("{DECODE}{UNPACK}export const bytes = () => unpack(\"{text}\");\n"))
+}
+
+/// By what the host has for it. Else by a loop, of which `Uint8Array.from` with a function takes five times the time.
+const DECODE: &str = r#"function decode(text) {
+  if (Uint8Array.fromBase64) return Uint8Array.fromBase64(text);
+  if (globalThis.Buffer?.from) return globalThis.Buffer.from(text, "base64");
+  const units = atob(text);
+  const bytes = new Uint8Array(units.length);
+  for (let at = 0; at < units.length; at++) bytes[at] = units.charCodeAt(at);
+  return bytes;
+}
+"#;
+
+/// Where Node's library is, it is quicker, and Bun had no such stream for long.
+const UNPACK: &str = r#"async function unpack(text) {
+  const packed = decode(text);
+  const zlib = globalThis.process?.getBuiltinModule?.("zlib");
+  if (zlib) return zlib.gunzipSync(packed);
+  const stream = new Blob([packed]).stream().pipeThrough(new DecompressionStream("gzip"));
+  return new Uint8Array(await new Response(stream).arrayBuffer());
+}
+"#;
+
+/// By gzip, which every host can undo. Node is here, and has it.
+fn compressed(root: &Path, bytes: &[u8]) -> Result<Vec<u8>> {
+    let program = "process.stdout.write(require('node:zlib').gzipSync(require('node:fs').readFileSync(0), { level: 9 }))";
+    let mut child = node(root).args(["-e", program]).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()?;
+    child.stdin.take().ok_or("node takes no input")?.write_all(bytes)?;
+    let output = child.wait_with_output()?;
+    if output.status.success() { Ok(output.stdout) } else { Err("node did not compress the module".into()) }
 }
 
 /// Types of what [`inline`] writes.
-pub(crate) const INLINE_TYPES: &str = "export declare const bytes: Uint8Array<ArrayBuffer>;\n";
-
-/// A module that exports a text, of letters, digits and signs that need no escaping.
-pub(crate) fn text(text: &str) -> String {
-    format!("export const text = \"{text}\";\n")
-}
-
-/// Types of what [`text`] writes.
-pub(crate) const TEXT_TYPES: &str = "export declare const text: string;\n";
+pub(crate) const INLINE_TYPES: &str = "export declare const bytes: () => Promise<Uint8Array<ArrayBuffer>>;\n";

@@ -2,17 +2,21 @@
 //!
 //! `build` makes everything that the npm package holds besides its committed files, and does nothing twice. With `--quick`
 //! the modules are compiled for a short wait and not for size: the same behavior, about four times as large.
-//! `size` measures what was built and compares it with the committed snapshot.
+//! `size` measures what was built and compares it with the committed snapshot. `size --why` says what leads to it.
 //! `mutate` writes a copy of sources in which every small mistake waits behind a switch (`npm run mutants -- --generated`).
 
 mod build;
-mod commonjs;
 mod glue;
 mod mutate;
 mod options;
+mod overflow;
 mod readme;
+mod shrink;
+mod stages;
 mod stamp;
+mod tables;
 mod vocabulary;
+mod why;
 
 use build::Profile;
 use std::error::Error;
@@ -21,7 +25,8 @@ use std::process::{Command, ExitCode};
 
 type Result<T> = std::result::Result<T, Box<dyn Error>>;
 
-const USAGE: &str = "usage: cargo xtask build [--quick] | size [--update] | mutate FROM TO LIST WITHOUT";
+const USAGE: &str =
+    "usage: cargo xtask build [--quick] | size [--update | --why [TEXT]] | mutate FROM TO LIST WITHOUT";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -32,6 +37,9 @@ fn main() -> ExitCode {
         Some(("mutate", [from, to, list, without])) => {
             let [from, to, list, without] = [from, to, list, without].map(Path::new);
             mutate::mutate(from, to, list, without)
+        }
+        Some(("size", [why, text @ ..])) if why == "--why" && text.len() < 2 => {
+            build::linked(&root).and_then(|wasm| why::why(&wasm, text.first().map(String::as_str)))
         }
         Some(("size", rest)) => build::build(&root, Profile::Release)
             .and_then(|()| run(node(&root).arg("bench/size.mjs").args(rest))),

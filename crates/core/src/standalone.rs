@@ -236,7 +236,7 @@ pub fn validate(bodies: &Bodies, options: &Value<'_>) -> Result<Vec<Problem>> {
     for (index, value) in values.iter().enumerate() {
         wire::read(format, index, value)?;
     }
-    Ok(format.wire().validate(&values, options.strict))
+    Ok(format.rules().validate(&values, options.strict))
 }
 
 /// The smallest change that makes a history acceptable, and what it changed (`S1.15`).
@@ -246,5 +246,5 @@ pub fn repair(bodies: &Bodies, options: &Value<'_>) -> Result<(Vec<Repaired>, Ve
     if values.is_empty() {
         return Ok((Vec::new(), Vec::new()));
     }
-    Ok(format(&values, options.format)?.wire().repair(&values))
+    Ok(format(&values, options.format)?.rules().repair(&values))
 }

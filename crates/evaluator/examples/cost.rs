@@ -11,7 +11,11 @@ use context_compactor_evaluator::replay::{
 use context_compactor_evaluator::transcript::Transcript;
 use context_compactor_store_tests::recorded;
 use serde_json::{Value, json};
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
+use std::num::NonZero;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Instant;
 
 /// Where the sheet of the models of `codex` is.
 const GPT_5: usize = 3;
@@ -69,16 +73,45 @@ fn main() {
         return;
     }
     traces.sort_by(|one, other| one.id.cmp(&other.id));
-    let odd =
-        |half: usize| traces.iter().enumerate().filter(move |(at, _)| at % 2 == half).map(|(_, trace)| trace);
+    let best = optima(&traces);
+    let half = |odd: usize| {
+        let of: Vec<(&Trace, &[f64; SHEETS.len()])> = traces.iter().zip(&best).skip(odd).step_by(2).collect();
+        rows(&of, odd == 0)
+    };
     let report = json!({
         "sessions": traces.len(),
         "billed": checks.iter().filter_map(|(name, checks)| billed_row(name, checks)).collect::<Vec<_>>(),
         "fetched": fetched(&traces),
-        "tuned": rows(&odd(0).collect::<Vec<_>>(), true),
-        "held out": rows(&odd(1).collect::<Vec<_>>(), false),
+        "tuned": half(0),
+        "held out": half(1),
     });
     println!("{report:#}");
+}
+
+/// The optimum of every session under every sheet. That takes the time, so every core has sessions, the longest first, and
+/// each that is done is told.
+fn optima(traces: &[Trace]) -> Vec<[f64; SHEETS.len()]> {
+    let mut order: Vec<usize> = (0..traces.len()).collect();
+    order.sort_by_key(|at| Reverse(traces[*at].calls.len()));
+    let (next, done, began) = (AtomicUsize::new(0), AtomicUsize::new(0), Instant::now());
+    let work = || {
+        let mut found = Vec::new();
+        while let Some(at) = order.get(next.fetch_add(1, Ordering::Relaxed)) {
+            let trace = &traces[*at];
+            found.push((*at, SHEETS.each_ref().map(|sheet| optimum::optimum(trace, &sheet.prices()) as f64)));
+            let nth = done.fetch_add(1, Ordering::Relaxed) + 1;
+            let (calls, seconds) = (trace.calls.len(), began.elapsed().as_secs());
+            eprintln!("cost: session {nth} of {} ({calls} calls), {seconds} s", traces.len());
+        }
+        found
+    };
+    let cores = std::thread::available_parallelism().map_or(1, NonZero::get);
+    let mut found: Vec<_> = std::thread::scope(|scope| {
+        let workers: Vec<_> = (0..cores).map(|_| scope.spawn(work)).collect();
+        workers.into_iter().flat_map(|worker| worker.join().expect("no replay panics")).collect()
+    });
+    found.sort_by_key(|(at, _)| *at);
+    found.into_iter().map(|(_, best)| best).collect()
 }
 
 /// How far the simulated cost is from what was billed.
@@ -115,20 +148,16 @@ fn fetched(traces: &[Trace]) -> Value {
 }
 
 /// Every policy under every sheet, over the optimum and over no compaction.
-fn rows(traces: &[&Trace], is_tuned: bool) -> Value {
-    let price = |sheet: &'static Sheet| {
+fn rows(sessions: &[(&Trace, &[f64; SHEETS.len()])], is_tuned: bool) -> Value {
+    let traces: Vec<&Trace> = sessions.iter().map(|(trace, _)| *trace).collect();
+    let traces = &traces[..];
+    let price = |(nth, sheet): (usize, &'static Sheet)| {
         let prices = sheet.prices();
-        let best = traces.iter().map(|trace| optimum::optimum(trace, &prices) as f64).collect();
+        let best = sessions.iter().map(|(_, best)| best[nth]).collect();
         let none = costs(traces, &Policy::None, &prices);
         Priced { sheet, prices, best, none }
     };
-    // The optimum takes the time.
-    let priced: Vec<Priced> = std::thread::scope(|scope| {
-        let halves = SHEETS.chunks(SHEETS.len().div_ceil(2));
-        let workers: Vec<_> =
-            halves.map(|sheets| scope.spawn(move || sheets.iter().map(price).collect::<Vec<_>>())).collect();
-        workers.into_iter().flat_map(|worker| worker.join().unwrap_or_default()).collect()
-    });
+    let priced: Vec<Priced> = SHEETS.iter().enumerate().map(price).collect();
     let mut policies = Vec::new();
     let (mut losing, mut domains) = (Vec::new(), Vec::new());
     for (name, policy) in POLICIES {

@@ -34,6 +34,8 @@ enum Kind {
     Read,
     /// A summary, a request, a wait.
     Parked,
+    /// A part of the engine.
+    Loaded,
     /// The clock, an id, a hook of the app.
     Asked,
 }
@@ -46,6 +48,7 @@ impl Kind {
             Effect::Summarize { .. } | Effect::Fetch { .. } | Effect::Sleep(_) | Effect::Pause(_) => {
                 Kind::Parked
             }
+            Effect::Load(_) => Kind::Loaded,
             _ => Kind::Asked,
         }
     }
@@ -68,6 +71,7 @@ impl Kind {
             ],
             Kind::Read => &[Code::StoreUnavailable, Code::StoreCorrupt, Code::SchemaTooNew, Code::Closed],
             Kind::Parked => &[Code::Aborted, Code::Timeout, Code::SummaryFailed],
+            Kind::Loaded => &[Code::StageUnavailable],
             Kind::Asked => &[],
         };
         let mut faults = vec![How::CrashBefore, How::CrashAfter];

@@ -221,6 +221,7 @@ impl Host {
                     }
                 }
                 Effect::Log(level, line) => self.seen.logs.push((level, line)),
+                Effect::Prefetch(_) => {}
                 effect => {
                     assert!(id != 0, "only what is told has no number");
                     asked.push((id, effect));
@@ -256,7 +257,7 @@ impl Host {
     pub fn perform(&mut self, effect: &Effect) -> Event {
         let answer = |result: Result<Event>| {
             result.unwrap_or_else(|error| {
-                let (code, message) = (Some(error.code), error.message);
+                let (code, message) = (Some(error.code), error.into_parts().message);
                 Event::Failed(EffectFailure { code, message, status: None, overflow: false, effect: 0 })
             })
         };
@@ -290,6 +291,7 @@ impl Host {
                 self.now += ms;
                 Event::Done
             }
+            Effect::Load(_) => Event::Done,
             Effect::ReadWatermark(key) => {
                 Event::Watermark { mark: self.marks.borrow().get(key).cloned(), lost: self.lost.clone() }
             }

@@ -114,13 +114,13 @@ const DROPPED: &[&str] = &[
 pub fn blank(format: Format, index: usize, json: &str) -> Result<String> {
     let value = parse(index, json)?;
     let read = format.wire().read(index, &value)?;
-    let problems = format.wire().validate(std::slice::from_ref(&value), false).len();
+    let problems = format.rules().validate(std::slice::from_ref(&value), false).len();
     for drops_compaction in [false, true] {
         let Some(blank) = emptied(&value) else { break };
         let text = super::json(&if drops_compaction { without_compaction(blank) } else { blank });
         let is_alike = parse(index, &text).and_then(|value| {
             let emptied = format.wire().read(index, &value)?;
-            let is_taken = format.wire().validate(std::slice::from_ref(&value), false).len() <= problems;
+            let is_taken = format.rules().validate(std::slice::from_ref(&value), false).len() <= problems;
             Ok(is_taken && shape(&emptied) == shape(&read))
         });
         if is_alike == Ok(true) {

@@ -16,7 +16,7 @@ fn malformed(messages: &[Value<'_>]) -> Option<Error> {
     let index = messages.iter().position(|message| !readable(message))?;
     let format = detect(messages.get(..index)?).unwrap_or(Format::OpenaiChat);
     let message = messages.get(index)?;
-    let error = super::read(format, index, message).err()?;
+    let mut error = super::read(format, index, message).err()?;
     if messages.iter().any(readable) {
         return Some(error);
     }
@@ -27,7 +27,8 @@ fn malformed(messages: &[Value<'_>]) -> Option<Error> {
         }
         None => format!("no known format has such messages ({}); pass `format`", error.message),
     };
-    Some(Error { code: Code::UnknownFormat, message: told, ..error })
+    (error.code, error.message) = (Code::UnknownFormat, told);
+    Some(error)
 }
 
 /// The format of a history. A history that more than one format could have written as it stands (plain roles and

@@ -2,6 +2,7 @@
 
 use serde::Serialize;
 use std::fmt;
+use std::ops::{Deref, DerefMut};
 
 /// Stable error codes, part of the public API: callers match on them, so a code is never renamed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
@@ -49,6 +50,8 @@ pub enum Code {
     NotFound,
     /// The session was closed or deleted.
     Closed,
+    /// A part of the engine could not be loaded; nothing was changed.
+    StageUnavailable,
     /// The engine met a fatal fault earlier and refuses to go on with torn state.
     Poisoned,
 }
@@ -78,6 +81,7 @@ impl Code {
             Code::SchemaTooNew => "schema_too_new",
             Code::NotFound => "not_found",
             Code::Closed => "closed",
+            Code::StageUnavailable => "stage_unavailable",
             Code::Poisoned => "poisoned",
         }
     }
@@ -107,6 +111,7 @@ impl Code {
             SchemaTooNew,
             NotFound,
             Closed,
+            StageUnavailable,
             Poisoned,
         ]
         .into_iter()
@@ -114,9 +119,15 @@ impl Code {
     }
 }
 
-/// An error with a stable code. `message` says what is wrong and what to do.
+/// An error with a stable code: [`ErrorParts`], which its fields are read and set through. It is as small as a pointer, since
+/// nearly every function may hand one back, and each of them has code that moves it.
+#[derive(Clone, PartialEq, Eq, Serialize)]
+#[serde(transparent)]
+pub struct Error(Box<ErrorParts>);
+
+/// What an [`Error`] holds. `message` says what is wrong and what to do.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Error {
+pub struct ErrorParts {
     /// What kind of error it is.
     pub code: Code,
     /// What is wrong and what to do about it.
@@ -132,7 +143,7 @@ pub struct Error {
     pub cause: Option<u32>,
     /// The error that led to this one: of a context that does not fit, why there is no summary of it.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub because: Option<Box<Error>>,
+    pub because: Option<Error>,
     /// Of [`Code::Diverged`]: what differs.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
@@ -148,44 +159,43 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 impl Error {
     /// An error with no place.
     pub fn new(code: Code, message: impl Into<String>) -> Self {
-        Error {
-            code,
-            message: message.into(),
-            index: None,
-            field: None,
-            cause: None,
-            because: None,
-            reason: None,
-            retryable: false,
-        }
+        Self::of(code, None, message.into())
     }
 
     /// A malformed message: `index` in the caller's array, `field` as a path inside it.
     pub fn message(index: usize, field: impl Into<String>, what: impl Into<String>) -> Self {
-        Error {
-            code: Code::InvalidMessage,
-            message: what.into(),
-            index: Some(index),
-            field: Some(field.into()),
-            cause: None,
-            because: None,
-            reason: None,
-            retryable: false,
-        }
+        Self::of(Code::InvalidMessage, Some(field.into()), what.into()).at(index)
     }
 
     /// An option out of bounds.
     pub fn option(field: impl Into<String>, what: impl Into<String>) -> Self {
-        Error {
-            code: Code::InvalidOption,
-            message: what.into(),
-            index: None,
-            field: Some(field.into()),
-            cause: None,
-            because: None,
-            reason: None,
-            retryable: false,
-        }
+        Self::of(Code::InvalidOption, Some(field.into()), what.into())
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn of(code: Code, field: Option<String>, message: String) -> Self {
+        let (index, cause, because, reason) = (None, None, None, None);
+        Error(Box::new(ErrorParts { code, message, index, field, cause, because, reason, retryable: false }))
+    }
+
+    /// The same error, of message `index` of the caller's array.
+    #[must_use]
+    pub fn at(mut self, index: usize) -> Self {
+        self.index = Some(index);
+        self
+    }
+
+    /// The same error, with its field.
+    #[must_use]
+    pub fn of_field(mut self, field: Option<String>) -> Self {
+        self.field = field;
+        self
+    }
+
+    /// What it holds.
+    pub fn into_parts(self) -> ErrorParts {
+        *self.0
     }
 
     /// Why JSON could not be read, without any of it: what stands in a message or a record stays out of errors and logs.
@@ -201,6 +211,26 @@ impl Error {
     pub fn caused_by(mut self, id: u32) -> Self {
         self.cause = Some(id);
         self
+    }
+}
+
+impl Deref for Error {
+    type Target = ErrorParts;
+
+    fn deref(&self) -> &ErrorParts {
+        &self.0
+    }
+}
+
+impl DerefMut for Error {
+    fn deref_mut(&mut self) -> &mut ErrorParts {
+        &mut self.0
+    }
+}
+
+impl fmt::Debug for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
     }
 }
 

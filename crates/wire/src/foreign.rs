@@ -142,7 +142,7 @@ pub(super) fn read<'a>(format: Format, index: usize, message: &'a Value<'a>) -> 
     if loses_calls(message) {
         return Err(lost(index, message));
     }
-    format.wire().read(index, message).map_err(|error| {
+    format.wire().read(index, message).map_err(|mut error| {
         let mut told = error.message.clone();
         if error.field.as_deref() == Some(CONTENT) && !has(message, CONTENT) {
             told += &instead_of_content(message);
@@ -150,7 +150,8 @@ pub(super) fn read<'a>(format: Format, index: usize, message: &'a Value<'a>) -> 
         if let Some(advice) = advice(message) {
             told = format!("{told}; {advice}");
         }
-        Error { message: told, ..error }
+        error.message = told;
+        error
     })
 }
 
@@ -232,7 +233,7 @@ fn lost(index: usize, message: &Value<'_>) -> Error {
     let field =
         ["toolInvocations", "toolCalls"].into_iter().find(|key| has(message, key)).unwrap_or("toolCallId");
     let what = format!("its calls stand in `{field}`, which no known format has; {advice}");
-    Error { index: Some(index), ..Error::new(Code::UnknownFormat, what) }
+    Error::new(Code::UnknownFormat, what).at(index)
 }
 
 /// True for a message of the AI SDK 4 whose calls stand in no part of a later version.

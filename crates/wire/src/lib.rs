@@ -3,13 +3,14 @@
 //!
 //! With the message model, the codes of errors and the one sort it is all that reading and checking a history takes.
 //!
-//! To add a format: a folder beside this file with a type that implements [`Wire`], and a line of `formats!`. Nothing outside
+//! To add a format: a folder beside this file with a type that implements [`Wire`], [`Rules`] and [`Tools`], and a line of `formats!`. Nothing outside
 //! this folder names a format's fields.
 
 mod ai_sdk;
 mod anthropic;
 mod blank;
 mod blocks;
+mod decimal;
 mod detect;
 mod edit;
 pub mod error;
@@ -17,6 +18,8 @@ mod foreign;
 mod gemini;
 mod identity;
 pub mod message;
+pub mod named;
+pub mod objects;
 mod openai_chat;
 mod openai_responses;
 pub mod order;
@@ -29,17 +32,20 @@ mod read;
 mod rules;
 mod tagged;
 mod tools;
+pub mod work;
 
 pub use blank::{ERASED, blank};
+pub use decimal::decimal;
 pub use detect::{detect, rate};
-pub use error::{Code, Error, Result};
+pub use error::{Code, Error, ErrorParts, Result};
 pub use identity::{Hints, Identity, identity};
 pub use past::Past;
 pub use prose::with_text;
 pub use react::compare as compare_trajectories;
-pub use tools::{Tool, Tools};
+pub use tools::{Calling, Tool, Tools};
 
 use crate::message::Message;
+use crate::work::WorkDone;
 use serde::de::value::StrDeserializer;
 use serde::{Deserialize, Serialize};
 use serde_json_borrow::Value;
@@ -49,10 +55,12 @@ use std::borrow::Cow;
 macro_rules! formats {
     ($($(#[$doc:meta])* $format:ident = $name:literal, $wire:expr;)*) => {
         /// The wire formats.
-        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
         pub enum Format {
-            $($(#[$doc])* #[serde(rename = $name)] $format,)*
+            $($(#[$doc])* $format,)*
         }
+
+        named!(Format { $($format = $name),* });
 
         impl Format {
             /// Every format that exists, in the order in which detection asks them.
@@ -65,8 +73,22 @@ macro_rules! formats {
                 }
             }
 
-            /// The format's reader, writer and rules.
+            /// The format's reader.
             pub fn wire(self) -> &'static dyn Wire {
+                match self {
+                    $(Format::$format => &$wire,)*
+                }
+            }
+
+            /// The format's rules, and edits that keep to them.
+            pub fn rules(self) -> &'static dyn Rules {
+                match self {
+                    $(Format::$format => &$wire,)*
+                }
+            }
+
+            /// How the format speaks of tools.
+            pub fn tools(self) -> &'static dyn Tools {
                 match self {
                     $(Format::$format => &$wire,)*
                 }
@@ -172,8 +194,19 @@ pub enum Author {
     Assistant,
 }
 
-/// One wire format. Methods get a message as a borrowed JSON tree together with its index for errors.
-pub trait Wire: Tools + Sync {
+impl Author {
+    /// The role of its messages in most formats.
+    fn role(self) -> &'static str {
+        match self {
+            Author::User => "user",
+            Author::Assistant => "assistant",
+        }
+    }
+}
+
+/// How a wire format is read, and whether it is in order: all that a history takes that only grows. Methods get a message as
+/// a borrowed JSON tree together with its index for errors.
+pub trait Wire: Sync {
     /// How surely a message is in this format.
     fn evidence_of(&self, message: &Value<'_>) -> Evidence;
 
@@ -192,7 +225,7 @@ pub trait Wire: Tools + Sync {
 
     /// Reads one message. Unknown blocks become [`crate::message::Part::Opaque`]; what the format forbids outright
     /// is [`crate::Code::InvalidMessage`] with index and field. Roles, types and the order of messages are not judged
-    /// here: that is [`Wire::validate`].
+    /// here: that is [`Rules::validate`].
     fn read<'a>(&self, index: usize, message: &'a Value<'a>) -> Result<Message<'a>>;
 
     /// A new message of prose: JSON text. `id` is for formats whose messages have one; `like` is a message of the
@@ -205,6 +238,27 @@ pub trait Wire: Tools + Sync {
         true
     }
 
+    /// Checks the rules of [`Rules::validate`] (not strict) on a history that has grown: `window` is what stands behind the
+    /// messages that `past` is of. True when no rule is broken, and then `past` takes up as much of the window as nothing
+    /// that is added later can depend on. False when one is broken or may be: a history with an empty `past` is judged
+    /// exactly.
+    fn grows(&self, past: &mut Past, window: &[Value<'_>]) -> bool;
+
+    /// True when two messages of the user should not stand side by side: the provider wants the roles to alternate, or
+    /// merges such messages, or servers of the format refuse them.
+    fn alternates(&self) -> bool {
+        true
+    }
+
+    /// True when a message of the model may be the first one behind those of the system.
+    fn assistant_may_begin(&self) -> bool {
+        false
+    }
+}
+
+/// What a format's provider holds a history to, and edits that keep to it: what a compaction, a check or an archive takes. It
+/// stands apart from [`Wire`], so that who only reads does not carry it.
+pub trait Rules: Calling + Sync {
     /// `message` with the text of its `nth` tool result (0-based, in the order of [`Message::results`]) replaced;
     /// everything else, also unknown fields, media inside the result and the shape of its content (a string stays a
     /// string, an array an array, a tagged output keeps its tag, an object stays an object), is as it was. What an edit
@@ -221,27 +275,10 @@ pub trait Wire: Tools + Sync {
     /// Checks the provider's rules. `strict` adds those that only some servers enforce (alternation, system first).
     fn validate(&self, messages: &[Value<'_>], strict: bool) -> Vec<Problem>;
 
-    /// Checks the rules of [`Wire::validate`] (not strict) on a history that has grown: `window` is what stands behind the
-    /// messages that `past` is of. True when no rule is broken, and then `past` takes up as much of the window as nothing
-    /// that is added later can depend on. False when one is broken or may be: a history with an empty `past` is judged
-    /// exactly.
-    fn grows(&self, past: &mut Past, window: &[Value<'_>]) -> bool;
-
-    /// The smallest deterministic change after which [`Wire::validate`] (not strict) finds nothing, and what was
+    /// The smallest deterministic change after which [`Rules::validate`] (not strict) finds nothing, and what was
     /// changed. Exchanges that are broken (a call with no result, a result with no call, arguments that are not a
     /// JSON object) are removed whole (`S1.15`).
     fn repair(&self, messages: &[Value<'_>]) -> (Vec<Repaired>, Vec<Change>);
-
-    /// True when two messages of the user should not stand side by side: the provider wants the roles to alternate, or
-    /// merges such messages, or servers of the format refuse them.
-    fn alternates(&self) -> bool {
-        true
-    }
-
-    /// True when a message of the model may be the first one behind those of the system.
-    fn assistant_may_begin(&self) -> bool {
-        false
-    }
 
     /// `message` without the reasoning that the provider binds to what stood before it: for messages that are kept
     /// after an edit of earlier ones (AN8).
@@ -264,6 +301,7 @@ pub fn take<'a>(format: Format, index: usize, message: &'a Value<'a>) -> Result<
 ///
 /// Errors: [`crate::Code::InvalidMessage`] when it is not an object or nests deeper than 128 levels.
 pub fn parse(index: usize, json: &str) -> Result<Value<'_>> {
+    work::note(WorkDone::Parses, 1);
     let value: Value<'_> = serde_json::from_str(json)
         .map_err(|error| Error::message(index, "", format!("not readable as JSON: {error}")))?;
     if value.is_object() {
@@ -318,6 +356,11 @@ pub fn json(value: &Value<'_>) -> String {
     serde_json::to_string(value).unwrap_or_default()
 }
 
+/// JSON text of a tree, the fields of each object by name. It is read once more, into a tree that keeps them so.
+pub fn ordered_json(value: &Value<'_>) -> String {
+    serde_json::from_str(&json(value)).map(|value: serde_json::Value| value.to_string()).unwrap_or_default()
+}
+
 /// A message of prose in the formats whose messages are `{ role, content }`.
 fn plain_message(author: Author, text: &str) -> String {
     #[derive(Serialize)]
@@ -325,11 +368,7 @@ fn plain_message(author: Author, text: &str) -> String {
         role: &'a str,
         content: &'a str,
     }
-    let role = match author {
-        Author::User => "user",
-        Author::Assistant => "assistant",
-    };
-    serde_json::to_string(&Plain { role, content: text }).unwrap_or_default()
+    serde_json::to_string(&Plain { role: author.role(), content: text }).unwrap_or_default()
 }
 
 /// The blocks of an array of content; none when the content is a string.

@@ -24,7 +24,7 @@ fn problems<F>(findings: Vec<Finding<F>>) -> Vec<Problem> {
     order::by_key(findings.into_iter().map(problem).collect(), |problem| problem.index as u64)
 }
 
-/// A format's own rules as [`super::Wire::validate`] checks them; `more` are those of strict mode.
+/// A format's own rules as [`super::Rules::validate`] checks them; `more` are those of strict mode.
 pub(super) fn validate<F>(
     messages: &[Value<'_>],
     strict: bool,
@@ -109,7 +109,7 @@ impl<'v> Repair<'v> {
         let mut before = (0, Vec::new());
         loop {
             let values: Vec<&Value<'_>> = self.slots.iter().map(Slot::value).collect();
-            let mut findings = find(&values);
+            let findings = find(&values);
             let places = findings.iter().map(|found| (found.position, found.rule, found.what.clone()));
             let found = (self.slots.len(), places.collect());
             // A mend that mends nothing would be a fault of ours; it must not hang the caller.
@@ -117,7 +117,9 @@ impl<'v> Repair<'v> {
                 return;
             }
             before = found;
-            findings.sort_by(|a, b| (b.position, &b.fix).cmp(&(a.position, &a.fix)));
+            let key = |nth: usize| findings.get(nth).map(|found| (found.position, &found.fix));
+            let order = order::indices(findings.len(), &|a, b| key(b) < key(a));
+            let findings: Vec<&Finding<F>> = order.into_iter().filter_map(|nth| findings.get(nth)).collect();
             // Before a mend that moves messages.
             for found in &findings {
                 let Some(slot) = self.slots.get(found.position) else { continue };

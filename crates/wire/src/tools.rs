@@ -17,17 +17,20 @@ pub struct Tool {
     pub parameters: &'static str,
 }
 
-/// How a format speaks of tools. Implemented in each format's folder, in `tools.rs`.
-pub trait Tools {
+/// How a format tells its provider of tools. Implemented in each format's folder, in `tools.rs`, as is [`Calling`].
+pub trait Tools: Sync {
     /// The definition of a tool, as it stands in the list of tools that the provider is sent.
     fn define_tool(&self, tool: &Tool) -> Value<'static>;
+}
 
+/// How a format has calls of tools, and answers to them.
+pub trait Calling {
     /// Reads a call as the provider returned it.
     ///
     /// Errors: [`crate::Code::InvalidMessage`] naming the field, when it is no call of this format.
     fn read_call<'a>(&self, call: &'a Value<'a>) -> Result<ToolCall<'a>>;
 
-    /// The message that answers a call: JSON text. `read` is what [`Tools::read_call`] made of it.
+    /// The message that answers a call: JSON text. `read` is what [`Calling::read_call`] made of it.
     fn answer_call(&self, call: &Value<'_>, read: &ToolCall<'_>, answer: &str, is_error: bool) -> String;
 }
 

@@ -1,7 +1,9 @@
+import { categoryColor } from "context-compactor-ui";
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+import { overflowOf, wholeOf } from "../logic/forecast.js";
 import { linePath, stackedPaths, ticks } from "../logic/series.js";
 import type { RunState, Sample } from "../run/types.js";
-import { categoryColor, count, short } from "./labels.js";
+import { count, short } from "./labels.js";
 
 const PAD = { left: 40, right: 12, top: 14, bottom: 22 };
 
@@ -35,8 +37,10 @@ export function Chart({ state, at, onSeek, onOpen }: Props) {
   }, [samples, length, contextWindow, width, height]);
 
   const trigger = samples.at(-1)?.trigger ?? contextWindow;
-  const bare = samples.filter(({ without }) => without <= top).map(({ x, without }) => ({ x, y: without }));
-  const overflow = samples.find(({ without }) => without > contextWindow);
+  // Without compaction it is known beforehand.
+  const whole = wholeOf(state);
+  const bare = [0, ...whole].filter((tokens) => tokens <= top).map((y, x) => ({ x, y }));
+  const overflow = overflowOf(whole, contextWindow);
   const shown: Sample | undefined = hover === undefined ? undefined : nearest(samples, hover);
 
   const locate = (event: MouseEvent & { currentTarget: SVGSVGElement }) => {
@@ -94,21 +98,21 @@ export function Chart({ state, at, onSeek, onOpen }: Props) {
           </text>
 
           <path class="bare" d={linePath(bare, scaleX, scaleY)} />
-          {overflow && (
-            <g class="overflow" transform={`translate(${scaleX(overflow.x)} ${scaleY(contextWindow)})`}>
+          {overflow !== undefined && (
+            <g class="overflow" transform={`translate(${scaleX(overflow)} ${scaleY(contextWindow)})`}>
               <circle r="6.5" />
               <path d="M-2.4 -2.4L2.4 2.4M2.4 -2.4L-2.4 2.4" />
               <text
-                x={overflow.x > length * 0.7 ? -11 : 11}
+                x={overflow > length * 0.7 ? -11 : 11}
                 y="14"
-                text-anchor={overflow.x > length * 0.7 ? "end" : "start"}
+                text-anchor={overflow > length * 0.7 ? "end" : "start"}
               >
-                {width < 500 ? "over" : "without compaction: over"} at {overflow.x}
+                {width < 500 ? "over" : "without compaction: over"} at {overflow}
               </text>
             </g>
           )}
 
-          {compactions.map(({ number, x, kind }) => (
+          {compactions.map(({ number, x, kind, why }) => (
             <g
               key={number}
               class={`marker ${kind}`}
@@ -118,7 +122,7 @@ export function Chart({ state, at, onSeek, onOpen }: Props) {
                 onOpen(number);
               }}
             >
-              <title>{`Compaction ${number}, ${kind}`}</title>
+              <title>{`Compaction ${number}, ${kind}: ${why}`}</title>
               <line y1="0" y2={-(height - PAD.top - PAD.bottom)} />
               <path d="M-4.5 1h9L0 -6z" />
             </g>

@@ -1,4 +1,4 @@
-import { stepsOf } from "../logic/presets.js";
+import { stepsOf } from "context-compactor-ui";
 import type { Compaction } from "../run/types.js";
 import { CompactionDiff } from "./compaction-diff.js";
 import { Icon } from "./icon.js";

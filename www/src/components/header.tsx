@@ -4,12 +4,11 @@ import { Icon } from "./icon.js";
 interface Props {
   modelLabel: string;
   hasModel: boolean;
-  onImport(): void;
   onModel(): void;
   onStartOver(): void;
 }
 
-export function Header({ modelLabel, hasModel, onImport, onModel, onStartOver }: Props) {
+export function Header({ modelLabel, hasModel, onModel, onStartOver }: Props) {
   return (
     <header class="top">
       <a class="brand" href="./" aria-label="context-compactor, demo">
@@ -31,9 +30,9 @@ export function Header({ modelLabel, hasModel, onImport, onModel, onStartOver }:
           : "Runs in this page. No key, no server, nothing leaves it."}
       </span>
       <nav class="actions" aria-label="Demo">
-        <button type="button" class="button" aria-label="Your history" onClick={onImport}>
-          <Icon name="file" /> <span>Your history</span>
-        </button>
+        <a class="button docs" href="docs/index.html">
+          Docs
+        </a>
         <button type="button" class="button" aria-label={modelLabel} onClick={onModel}>
           <Icon name="model" /> <span>{modelLabel}</span>
         </button>

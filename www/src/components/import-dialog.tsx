@@ -1,85 +1,47 @@
-import { useRef, useState } from "preact/hooks";
-import { CompactionError, detectFormat, validateHistory, type Format, type Message } from "../engine.js";
-import { parseHistory } from "../logic/import.js";
+import { useEffect, useState } from "preact/hooks";
 import { describe } from "../run/describe.js";
+import { readHistory, type History } from "../run/sources.js";
 import { Dialog } from "./dialog.js";
 import { count, plural } from "./labels.js";
 
 interface Props {
+  /** What was dropped. */
+  text: string;
   onClose(): void;
-  onLoad(messages: Message[]): void;
+  onLoad(history: History): void;
 }
 
-type Found = {
-  messages: Message[];
-  format: string;
-  problems: { rule: string; index: number; message: string }[];
-};
-
-/** Drop, paste or pick a history: a JSON array, `{ "messages": [...] }`, or JSONL. It is checked before it is played. */
-export function ImportDialog({ onClose, onLoad }: Props) {
-  const [found, setFound] = useState<Found | undefined>();
+/** Paste a history, or see what is wrong with one that was dropped. It is checked before it is played. */
+export function ImportDialog({ text, onClose, onLoad }: Props) {
+  const [found, setFound] = useState<History | undefined>();
   const [error, setError] = useState<string | undefined>();
-  const [over, setOver] = useState(false);
-  const picker = useRef<HTMLInputElement>(null);
 
-  const read = async (text: string) => {
+  const read = async (given: string) => {
     setFound(undefined);
     setError(undefined);
-    if (text.trim() === "") return;
-    try {
-      const { messages } = parseHistory(text);
-      const format = await formatOf(messages);
-      const { problems } = await validateHistory(messages, { format });
-      setFound({ messages, format, problems });
-    } catch (reason) {
-      setError(describe(reason));
-    }
+    if (given.trim() !== "") await readHistory(given).then(setFound, (reason: unknown) => setError(describe(reason)));
   };
-  const readFile = async (file: File | undefined) => {
-    if (file) await read(await file.text());
-  };
+  // Effects run late: by then somebody may have pasted.
+  useEffect(() => {
+    if (text !== "") void read(text);
+  }, [text]);
 
   return (
     <Dialog title="Play your own history" onClose={onClose}>
       <p>
-        OpenAI chat or Anthropic messages, as a JSON array, an object with <code>messages</code>, or JSONL. It
-        stays in this browser: it is read here, kept in this browser's IndexedDB, and deleted by “Start over”.
+        A transcript of Claude Code or Codex, or messages of OpenAI, Anthropic and others, as a JSON array, an object with{" "}
+        <code>messages</code>, or JSON lines. It stays in this browser: it is read here, kept in this browser's IndexedDB, and
+        deleted by “Start over”.
       </p>
-      <div
-        class={`drop ${over ? "over" : ""}`}
-        onDragOver={(event) => {
-          event.preventDefault();
-          setOver(true);
-        }}
-        onDragLeave={() => setOver(false)}
-        onDrop={(event) => {
-          event.preventDefault();
-          setOver(false);
-          void readFile(event.dataTransfer?.files[0]);
-        }}
-      >
-        <textarea
-          rows={7}
-          autofocus
-          spellcheck={false}
-          aria-label="History as JSON or JSONL"
-          onInput={(event) => void read(event.currentTarget.value)}
-          placeholder={'[{ "role": "user", "content": "…" }, …]\n\nPaste here, or drop a file.'}
-        />
-        <input
-          ref={picker}
-          type="file"
-          class="hidden"
-          tabIndex={-1}
-          aria-label="History file"
-          accept=".json,.jsonl,.ndjson,.txt,application/json"
-          onChange={(event) => void readFile(event.currentTarget.files?.[0])}
-        />
-        <button type="button" class="button" onClick={() => picker.current?.click()}>
-          Choose a file
-        </button>
-      </div>
+      <textarea
+        class="paste"
+        rows={7}
+        autofocus
+        spellcheck={false}
+        aria-label="History as JSON or JSON lines"
+        onInput={(event) => void read(event.currentTarget.value)}
+        placeholder={'[{ "role": "user", "content": "…" }, …]'}
+      />
       {error && (
         <p class="error" role="alert">
           {error}
@@ -104,27 +66,10 @@ export function ImportDialog({ onClose, onLoad }: Props) {
         </div>
       )}
       <footer>
-        <button
-          type="button"
-          class="button primary"
-          disabled={!found}
-          onClick={() => found && onLoad(found.messages)}
-        >
+        <button type="button" class="button primary" disabled={!found} onClick={() => found && onLoad(found)}>
           Play it
         </button>
       </footer>
     </Dialog>
   );
-}
-
-/** Where no format fits, reading the messages as one of them says which message and field is at fault. */
-async function formatOf(messages: Message[]): Promise<Format> {
-  try {
-    return await detectFormat(messages);
-  } catch (error) {
-    if (CompactionError.isInstance(error) && error.code === "unknown_format") {
-      await validateHistory(messages, { format: "openai-chat" });
-    }
-    throw error;
-  }
 }

@@ -1,7 +1,7 @@
 import { useState } from "preact/hooks";
-import { hasEconomy, NAMES, PRESETS } from "../logic/presets.js";
-import { WINDOWS } from "../run/initial.js";
-import type { RunState, Setup, SourceName } from "../run/types.js";
+import { overflowOf, wholeOf } from "../logic/forecast.js";
+import type { RunState } from "../run/types.js";
+import { Drop } from "./drop.js";
 import { Icon } from "./icon.js";
 import { count } from "./labels.js";
 
@@ -9,102 +9,34 @@ const INSTALL = "npm install context-compactor";
 
 interface Props {
   state: RunState;
-  onSource(name: SourceName): void;
-  onSetup(change: Partial<Setup>): void;
+  isOver: boolean;
+  onFile(file: File): void;
+  onPaste(): void;
 }
 
-export function Intro({ state, onSource, onSetup }: Props) {
+/** What happens on this page, and the first thing to do. */
+export function Intro({ state, isOver, onFile, onPaste }: Props) {
   return (
     <section class="intro" aria-labelledby="title">
-      <div>
-        <h1 id="title">A long agent run in a small context window</h1>
-        <p>
-          {state.sourceName === "own" ? "Your history" : "A recorded run"} of {count(state.source.length)}{" "}
-          messages plays into a real session with room for {count(state.contextWindow)} tokens. Watch what
-          stays, what moves out of the context, and where every message went.
-        </p>
-        <Install />
-      </div>
-      <div class="setup">
-        <label>
-          <span>Run</span>
-          <select
-            value={state.sourceName}
-            onChange={(event) => onSource(event.currentTarget.value as SourceName)}
-          >
-            <option value="invoicing-run">Invoice rounding · OpenAI chat format</option>
-            <option value="queue-triage">Queue triage · Anthropic format</option>
-            {state.sourceName === "own" && <option value="own">Your history</option>}
-          </select>
-        </label>
-        <label>
-          <span>Window</span>
-          <select
-            value={state.contextWindow}
-            onChange={(event) => onSetup({ contextWindow: Number(event.currentTarget.value) })}
-          >
-            {WINDOWS.map((tokens) => (
-              <option key={tokens} value={tokens}>
-                {count(tokens)} tokens
-              </option>
-            ))}
-          </select>
-        </label>
-        <Policy state={state} onSetup={onSetup} />
-      </div>
+      <h1 id="title">A long agent run in a small context window, and nothing is lost</h1>
+      <p class={`lead ${state.sourceWeights.length > 0 ? "" : "unknown"}`}>{leadOf(state)}</p>
+      <Drop isOver={isOver} onFile={onFile} onPaste={onPaste} />
+      <Install />
     </section>
   );
 }
 
-/** The preset, and the option that goes with one of them. */
-function Policy({ state: { preset, economy }, onSetup }: Omit<Props, "onSource">) {
+/** The page in one sentence. */
+function leadOf(state: RunState) {
+  const { sourceName, source, contextWindow } = state;
+  const whole = wholeOf(state);
+  const fits = overflowOf(whole, contextWindow) === undefined;
   return (
     <>
-      <label>
-        <span>Preset</span>
-        <select
-          value={preset}
-          aria-describedby="preset-does"
-          onChange={(event) => {
-            const chosen = NAMES[event.currentTarget.selectedIndex] ?? preset;
-            onSetup({ preset: chosen, economy: economy && hasEconomy(chosen) });
-          }}
-        >
-          {NAMES.map((name) => (
-            <option key={name} value={name}>
-              {name}
-            </option>
-          ))}
-        </select>
-      </label>
-      <label class="switch">
-        <span>Least bill</span>
-        <span class="choice">
-          <input
-            type="checkbox"
-            role="switch"
-            checked={economy}
-            disabled={!hasEconomy(preset)}
-            aria-describedby="economy-does"
-            onChange={(event) => onSetup({ economy: event.currentTarget.checked })}
-          />
-          <code>economy</code>
-        </span>
-      </label>
-      <p class="does">
-        <span id="preset-does">
-          <code>{preset}</code>: {PRESETS[preset].does}.
-        </span>{" "}
-        <span id="economy-does">
-          {hasEconomy(preset) ? (
-            economy && "With economy that comes sooner, as soon as it is the least bill."
-          ) : (
-            <>
-              <code>economy</code> goes with <code>balanced</code> only: the other presets act at their own numbers.
-            </>
-          )}
-        </span>
-      </p>
+      {sourceName === "own" ? "Your history" : "A recorded run"} of <b>{count(source.length)}</b> messages comes to{" "}
+      <b>{count(whole.at(-1) ?? 0)}</b> tokens{fits ? " and fits into" : ", but the model has room for"} <b>{count(contextWindow)}</b>:{" "}
+      {fits ? "only when a window is full do" : "when that is full,"} old parts leave the prompt, stay in this browser, and come back word for word when they
+      are asked for.
     </>
   );
 }

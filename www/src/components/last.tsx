@@ -1,4 +1,4 @@
-import { stepsOf } from "../logic/presets.js";
+import { stepsOf } from "context-compactor-ui";
 import type { Compaction } from "../run/types.js";
 import { costOf, count, leftText } from "./labels.js";
 

@@ -1,6 +1,6 @@
+import { FATE_HINTS } from "context-compactor-ui";
 import type { LedgerEntry, Message } from "../engine.js";
 import { callsOf, textOf } from "../logic/messages.js";
-import { FATE_HINT } from "./labels.js";
 
 /** A message in full, with the ledger's word on it. */
 export function MessageBody({
@@ -26,7 +26,7 @@ export function MessageBody({
         <dl class="ledger">
           <dt>Fate</dt>
           <dd>
-            {entry.fate}: {FATE_HINT[entry.fate]}
+            {entry.fate}: {FATE_HINTS[entry.fate]}
           </dd>
           {entry.reason && (
             <>

@@ -1,7 +1,7 @@
+import { MessageFate } from "context-compactor-ui/react";
 import { Component } from "preact";
 import type { LedgerEntry, Message } from "../engine.js";
 import { answersOf, callsOf, kindOf, previewOf } from "../logic/messages.js";
-import { FateBadge } from "./fate.js";
 import { count } from "./labels.js";
 import { MessageBody } from "./message-body.js";
 
@@ -50,7 +50,7 @@ export class MessageRow extends Component<Props> {
             <span>{previewOf(message)}</span>
           </span>
           <span class="number tokens">{count(tokens)}</span>
-          <FateBadge fate={fate} />
+          <MessageFate fate={fate} />
         </button>
         {open && <MessageBody message={message} entry={entry} onOffload={onOffload} />}
       </li>

@@ -1,6 +1,9 @@
+import { mountContextMap, type ContextMap, type MapUsage } from "context-compactor-ui";
+import { useLayoutEffect, useRef } from "preact/hooks";
+import { overflowOf, wholeOf } from "../logic/forecast.js";
 import { soonerOf } from "../logic/presets.js";
 import type { RunState, Sample } from "../run/types.js";
-import { categoryColor, count, percent } from "./labels.js";
+import { count } from "./labels.js";
 
 /** How full the window is, by category, next to the same history without compaction. */
 export function Meter({ state, sample }: { state: RunState; sample: Sample | undefined }) {
@@ -8,65 +11,24 @@ export function Meter({ state, sample }: { state: RunState; sample: Sample | und
   const used = sample?.used ?? 0;
   const without = sample?.without ?? 0;
   const trigger = sample?.trigger ?? max;
-  const acts = `compacts at ${count(trigger)}${state.economy ? " at the latest" : ""}`;
   const sooner = soonerOf(state);
   const overflowed = without > max;
-  const categories = sample?.categories ?? [];
+  const overflow = overflowOf(wholeOf(state), max);
+  const categories = (sample?.categories ?? []).map((category) => ({ ...category, kind: "used" as const }));
+  const free = { name: "free", tokens: Math.max(0, max - used), kind: "free" as const };
+  const usage = { usedTokens: used, maxTokens: max, threshold: trigger, categories: [...categories, free], isLatest: state.economy };
   return (
     <div class="meter">
-      <div class="reading">
-        <span class="label">Tokens in context</span>
-        <strong>{count(used)}</strong>
-        <span class="of">
-          of {count(max)} · {percent(used / max)}
-        </span>
-      </div>
-
-      <div
-        class="bar"
-        role="meter"
-        aria-label="Context used"
-        aria-valuemin={0}
-        aria-valuemax={max}
-        aria-valuenow={used}
-        aria-valuetext={`${count(used)} of ${count(max)} tokens, ${acts}`}
-      >
-        {categories.map(({ name, tokens }) => (
-          <i
-            key={name}
-            title={`${name}: ${count(tokens)}`}
-            style={{ width: `${(tokens / max) * 100}%`, background: categoryColor(name) }}
-          />
-        ))}
-        <b class="trigger" style={{ left: `${(trigger / max) * 100}%` }} />
-      </div>
-      <p class="scale">
-        <span style={{ left: `${(trigger / max) * 100}%` }}>{acts}</span>
-      </p>
+      <Window usage={usage} />
       {state.idle && state.view === undefined ? (
         <p class="acts idle">Nothing left at the last call: {state.idle}.</p>
       ) : (
         sooner && <p class="acts">Sooner: {sooner}.</p>
       )}
 
-      <ul class="categories">
-        {categories.map(({ name, tokens }) => (
-          <li key={name} class={tokens === 0 ? "none" : ""}>
-            <i style={{ background: categoryColor(name) }} />
-            <span>{name}</span>
-            <span class="number">{count(tokens)}</span>
-          </li>
-        ))}
-        <li class="free">
-          <i />
-          <span>free</span>
-          <span class="number">{count(Math.max(0, max - used))}</span>
-        </li>
-      </ul>
-
       <div class={`without ${overflowed ? "failed" : ""}`}>
         <div class="row">
-          <span class="label">Without compaction</span>
+          <span class="cc-label">Without compaction</span>
           <span class="number">{count(without)}</span>
         </div>
         <div class="bar thin">
@@ -74,10 +36,23 @@ export function Meter({ state, sample }: { state: RunState; sample: Sample | und
         </div>
         <p>
           {overflowed
-            ? `400 context_length_exceeded: the run would have ended at message ${state.overflowAt ?? sample?.x ?? 0}.`
-            : "The same messages, sent as they are."}
+            ? `400 context_length_exceeded: the run would have ended at message ${overflow}.`
+            : overflow === undefined
+              ? "The same messages, sent as they are."
+              : `The same messages, sent as they are: refused from message ${overflow} on.`}
         </p>
       </div>
     </div>
   );
+}
+
+/** The part of the package, which needs no framework. */
+function Window({ usage }: { usage: MapUsage }) {
+  const box = useRef<HTMLDivElement>(null);
+  const map = useRef<ContextMap | undefined>(undefined);
+  useLayoutEffect(() => {
+    if (map.current) map.current.update(usage);
+    else if (box.current) map.current = mountContextMap(box.current, usage);
+  });
+  return <div ref={box} />;
 }

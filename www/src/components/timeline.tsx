@@ -1,9 +1,9 @@
+import { CompactionDivider } from "context-compactor-ui/react";
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import type { LedgerEntry, Message } from "../engine.js";
 import { fullTextOf, toolNames } from "../logic/messages.js";
 import type { Compaction, RunState } from "../run/types.js";
-import { Icon } from "./icon.js";
-import { count, plural } from "./labels.js";
+import { plural } from "./labels.js";
 import { MessageRow } from "./message-row.js";
 
 interface Props {
@@ -129,19 +129,11 @@ function Find({ query, found, inContext, live, onQuery }: FindProps) {
 }
 
 function Marker({ compaction, onOpen }: { compaction: Compaction; onOpen(number: number): void }) {
-  const { number, kind, previousTokens, tokensAfter } = compaction;
+  const { number, previousTokens, tokensAfter, edits, summary } = compaction;
+  const shown = { previousTokens, currentTokens: tokensAfter, edits, ...(summary === undefined ? {} : { summary }) };
   return (
-    <li class={`fold ${kind}`}>
-      <button type="button" onClick={() => onOpen(number)}>
-        <Icon name={kind === "summary" ? "summarized" : "offloaded"} />
-        <span>{kind === "summary" ? "Summarized" : "Offloaded"}</span>
-        <span class="number">
-          {count(previousTokens)} → {count(tokensAfter)}
-        </span>
-        <span class="more">
-          what changed <Icon name="chevron" />
-        </span>
-      </button>
+    <li>
+      <CompactionDivider compaction={shown} onShow={() => onOpen(number)} />
     </li>
   );
 }

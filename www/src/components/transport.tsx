@@ -1,7 +1,8 @@
+import { FATES } from "context-compactor-ui";
 import { SPEEDS } from "../run/initial.js";
 import type { Fate, RunState } from "../run/types.js";
 import { Icon } from "./icon.js";
-import { FATES, count } from "./labels.js";
+import { count } from "./labels.js";
 
 interface Props {
   state: RunState;
@@ -15,7 +16,7 @@ interface Props {
 
 /** Play, step, speed, and the run as one strip: a column per message, as high as it is long, colored by its fate. */
 export function Transport({ state, at, fates, onPlay, onPause, onSeek, onSpeed }: Props) {
-  const { log, weights, playing, source, cursor, speed, view } = state;
+  const { phase, log, weights, playing, source, cursor, speed, view } = state;
   const length = log.length + source.length - cursor;
   const ended = cursor >= source.length;
   return (
@@ -32,8 +33,8 @@ export function Transport({ state, at, fates, onPlay, onPause, onSeek, onSpeed }
         </button>
         <button
           type="button"
-          class="button play"
-          disabled={ended && view === undefined}
+          class={`button play ${playing || ended ? "" : "primary"}`}
+          disabled={phase !== "ready" || (ended && view === undefined)}
           onClick={playing ? onPause : onPlay}
           aria-keyshortcuts="Space"
         >
@@ -73,7 +74,7 @@ export function Transport({ state, at, fates, onPlay, onPause, onSeek, onSpeed }
         </p>
         <ul class="legend" aria-label="Fates">
           {FATES.filter((fate) => fate === "verbatim" || fates.includes(fate)).map((fate) => (
-            <li key={fate} class={`fate-${fate}`}>
+            <li key={fate} class={`cc-fate-${fate}`}>
               <i /> {fate} <span class="number">{fates.filter((other) => other === fate).length}</span>
             </li>
           ))}
@@ -115,7 +116,7 @@ function Columns({
         return (
           <rect
             key={i}
-            class={fate === undefined ? "ahead" : `fate-${fate}`}
+            class={fate === undefined ? "ahead" : `cc-fate-${fate}`}
             x={i + 0.12}
             y={36 - tall}
             width={0.76}

@@ -12,6 +12,17 @@ export class ImportError extends Error {
   }
 }
 
+/** Lines that are no messages: an agent's transcript, or an archive. @param {string} text */
+export function isTranscript(text) {
+  const [first = ""] = text.replace(/^\uFEFF/, "").trimStart().split(/\r?\n/, 1);
+  try {
+    const value = JSON.parse(first);
+    return isObject(value) && typeof value.role !== "string" && historyOf(value) === undefined;
+  } catch {
+    return false;
+  }
+}
+
 /** @param {string} text @returns {{ messages: object[], source: "array" | "object" | "jsonl" }} */
 export function parseHistory(text) {
   const trimmed = text.replace(/^\uFEFF/, "").trim();
@@ -28,11 +39,14 @@ export function parseHistory(text) {
     return { messages: checked(lines.flatMap(parseLine)), source: "jsonl" };
   }
   if (Array.isArray(value)) return { messages: checked(value), source: "array" };
-  const inner = isObject(value) ? value.messages : undefined;
-  if (Array.isArray(inner)) return { messages: checked(inner), source: "object" };
+  const inner = isObject(value) ? historyOf(value) : undefined;
+  if (inner) return { messages: checked(inner), source: "object" };
   if (isObject(value) && typeof value.role === "string") return { messages: [value], source: "jsonl" };
   throw new ImportError('Found neither an array of messages nor an object with "messages".');
 }
+
+/** The messages of a request's body. @param {Record<string, unknown>} body @returns {unknown[] | undefined} */
+const historyOf = ({ messages, input, contents }) => [messages, input, contents].find((value) => Array.isArray(value));
 
 /** @param {string} line @param {number} i @returns {unknown[]} */
 function parseLine(line, i) {

@@ -1,5 +1,5 @@
 // @ts-check
-/** Reads messages of the OpenAI chat format and of the Anthropic format for display. Nothing here changes them. */
+/** Reads messages of the OpenAI formats and of the Anthropic format for display. Nothing here changes them. */
 
 /** @typedef {{ id: string, name: string, input: string }} Call */
 /** @typedef {"system" | "user" | "assistant" | "tool"} Kind */
@@ -15,16 +15,17 @@ const string = (value) => (typeof value === "string" ? value : "");
 /** Who speaks. An Anthropic user message that carries tool results counts as `tool`.
  *  @param {object} message @returns {Kind} */
 export function kindOf(message) {
-  const { role, content } = record(message);
-  if (role === "tool" || role === "function") return "tool";
+  const { role, content, type } = record(message);
+  if (role === "tool" || role === "function" || string(type).endsWith("_call_output")) return "tool";
   if (role === "user" && blocks(content).some(({ type }) => type === "tool_result")) return "tool";
   if (role === "system" || role === "developer") return "system";
-  return role === "assistant" ? "assistant" : "user";
+  return role === "assistant" || string(type).endsWith("_call") || type === "reasoning" ? "assistant" : "user";
 }
 
 /** @param {object} message @returns {Call[]} */
 export function callsOf(message) {
-  const { tool_calls: calls, content } = record(message);
+  const { tool_calls: calls, content, type, call_id: id, name, arguments: input } = record(message);
+  if (type === "function_call") return [{ id: string(id), name: string(name) || "tool", input: string(input) }];
   const openai = blocks(calls).map((call) => {
     const { name, arguments: input } = record(call.function);
     return { id: string(call.id), name: string(name) || "tool", input: string(input) };
@@ -41,8 +42,9 @@ export function callsOf(message) {
 
 /** Ids of the calls that a message answers. @param {object} message @returns {string[]} */
 export function answersOf(message) {
-  const { tool_call_id: id, content } = record(message);
+  const { tool_call_id: id, content, type, call_id: answered } = record(message);
   if (typeof id === "string") return [id];
+  if (string(type).endsWith("_call_output")) return [string(answered)];
   return blocks(content)
     .filter(({ type }) => type === "tool_result")
     .map((block) => string(block.tool_use_id));
@@ -51,10 +53,11 @@ export function answersOf(message) {
 /** References that stand in place of results (`S1.1`), with the call that each result answers. One message of the
  *  Anthropic format can hold several. @param {object} message @returns {{ ref: string, callId: string }[]} */
 export function referencesOf(message) {
-  const { role, tool_call_id: id, content } = record(message);
+  const { role, content } = record(message);
+  const [answered] = answersOf(message);
   const results =
-    role === "tool"
-      ? [{ callId: string(id), text: contentText(content) }]
+    answered !== undefined && role !== "user"
+      ? [{ callId: answered, text: textOf(message) }]
       : blocks(content)
           .filter(({ type }) => type === "tool_result")
           .map((block) => ({ callId: string(block.tool_use_id), text: contentText(block.content) }));
@@ -66,7 +69,8 @@ export function referencesOf(message) {
 
 /** The readable text of a message, without its calls. @param {object} message @returns {string} */
 export function textOf(message) {
-  return contentText(record(message).content);
+  const { content, output } = record(message);
+  return contentText(content ?? output);
 }
 
 /** @param {unknown} content @returns {string} */
@@ -116,6 +120,13 @@ export function argumentsLine(input) {
   } catch {
     return input.slice(0, 160);
   }
+}
+
+/** True where a prompt is sent before the message: what a model answers at once can be several items of the Responses format.
+ *  @param {readonly object[]} messages @param {number} index */
+export function isCall(messages, index) {
+  const isAnswer = kindOf(messages[index] ?? {}) === "assistant";
+  return isAnswer && record(messages[index - 1]).type !== "reasoning" && !isExchangeOpen(messages.slice(0, index));
 }
 
 /** True while a call waits for its result: nothing else may be said then. @param {readonly object[]} messages */

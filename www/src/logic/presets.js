@@ -63,23 +63,3 @@ export function triggerOf({ threshold, maxTokens, categories }, before = thresho
   const answer = categories.filter(({ kind }) => kind === "buffer").reduce((sum, { tokens }) => sum + tokens, 0);
   return Math.min(before, threshold, maxTokens - answer);
 }
-
-/** @type {Record<Kind, string>} */
-const DONE = {
-  admit: "results shortened as they came",
-  clear: "old results cleared",
-  offload: "results moved out",
-  compress: "results shortened",
-  summarize: "the past summarized",
-  age: "checkpoints shortened",
-  merge: "checkpoints merged",
-  rollover: "begun anew with a summary",
-  repair: "messages corrected for the provider",
-};
-
-/** What a compaction did. @param {readonly { kind: Kind }[]} edits */
-export function stepsOf(edits) {
-  // The last step changes most.
-  const [first = "", ...others] = [...new Set(edits.map(({ kind }) => DONE[kind]))].reverse();
-  return [first.charAt(0).toUpperCase() + first.slice(1), ...others].join(", ");
-}

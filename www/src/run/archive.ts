@@ -9,7 +9,6 @@ export interface RunRecord extends Setup {
   samples: Sample[];
   offloads: Offload[];
   chat: ChatItem[];
-  overflowAt?: number;
 }
 
 const NAME = "context-compactor-demo";

@@ -7,21 +7,25 @@ import {
   openSession,
   validateHistory,
 } from "../engine.js";
-import type { CompactionResult, Edit, Format, Message, SearchHit, Session } from "../engine.js";
-import { isExchangeOpen, kindOf } from "../logic/messages.js";
+import type { CompactionResult, Format, Message, SearchHit, Session } from "../engine.js";
+import { isCall, isExchangeOpen } from "../logic/messages.js";
 import { callModel } from "../logic/model-call.js";
-import { triggerOf, whyOf } from "../logic/presets.js";
+import { triggerOf } from "../logic/presets.js";
 import { claim, newId, release, remember, rememberedId } from "./address.js";
 import { deleteRun, loadRun, saveCompaction, saveRun, type RunRecord } from "./archive.js";
 import { loadEndpoint, saveEndpoint, summaryOptions, type Endpoint } from "./endpoint.js";
 import { describe } from "./describe.js";
 import { EMPTY } from "./initial.js";
-import { leftBy, offloadsAfter, rewrittenBy } from "./record.js";
+import { proofOf, type Proof } from "./proof.js";
+import { compactionOf, logOf, offloadsAfter, sampleOf, type Change } from "./record.js";
 import { sessionOptions } from "./session-options.js";
+import { recorded } from "./sources.js";
 import { Store } from "./store.js";
-import type { ChatItem, Compaction, LogEntry, RunState, Sample, Setup, SourceName } from "./types.js";
+import type { ChatItem, Compaction, LogEntry, RunState, Setup } from "./types.js";
 
 const STEP_MS = 1_000;
+/** Calls that are played before the page is shown, where nothing may move: as a rule the first compaction comes long before. */
+const LEAD_CALLS = 100;
 
 /** Plays a recorded run into a real session, the way an agent would: append, prepare before each answer, go on. */
 export class RunController extends Store<RunState> {
@@ -35,6 +39,8 @@ export class RunController extends Store<RunState> {
   #abort: AbortController | undefined;
   #queue: Promise<unknown> = Promise.resolve();
   #saved = 0;
+  /** It goes on to the first compaction as fast as it can, and stops there: what the page is about is seen before it is read. */
+  #isLeading = false;
 
   constructor() {
     super(EMPTY);
@@ -44,22 +50,23 @@ export class RunController extends Store<RunState> {
   // ---- opening ------------------------------------------------------------------------------------------------
 
   /** Comes back to the session of the last visit, or begins the recorded run. */
-  async start(autoplay: boolean): Promise<void> {
+  async start(): Promise<void> {
     const id = rememberedId();
     try {
       const known = id === undefined ? undefined : await loadRun(id);
       if (id === undefined || !known || !(await claim(id)))
-        return await this.begin({ sourceName: "invoicing-run" }, autoplay);
+        return await this.begin({ sourceName: "invoicing-run" });
       await this.#restore(id, known.record, known.compactions);
     } catch (error) {
       this.#fail(error);
     }
   }
 
-  /** A new session on a recorded run, or on the user's own messages. */
-  async begin(change: Partial<Setup>, autoplay: boolean, own?: Message[]): Promise<void> {
+  /** A new session on a recorded run, or on the user's own messages; it goes on to its first compaction. */
+  async begin(change: Partial<Setup>, own?: readonly Message[]): Promise<void> {
     this.pause();
     const setup = { ...setupOf(this.state), ...change };
+    const moves = !matchMedia("(prefers-reduced-motion: reduce)").matches;
     await this.#exclusive(async () => {
       const id = newId();
       const source = own ?? (await recorded(setup.sourceName));
@@ -72,9 +79,25 @@ export class RunController extends Store<RunState> {
       this.#sample();
       await this.#save();
       remember(id);
-      this.set({ phase: "ready" });
+      if (moves) this.set({ phase: "ready" });
+      else await this.quietly(() => this.#lead());
     }).catch((error: unknown) => this.#fail(error));
-    if (autoplay && this.state.phase === "ready") this.play();
+    if (!moves || this.state.phase !== "ready") return;
+    this.play();
+    this.#isLeading = true;
+  }
+
+  async #lead(): Promise<void> {
+    this.set({ phase: "ready" });
+    this.#isLeading = true;
+    for (let calls = 0; calls < LEAD_CALLS && !this.#hasLed(); calls++) await this.#advance();
+    this.#isLeading = false;
+    await this.#save();
+  }
+
+  #hasLed(): boolean {
+    const { compactions, cursor, source, error } = this.state;
+    return compactions.length > 0 || cursor >= source.length || error !== undefined;
   }
 
   async #restore(id: string, record: RunRecord, compactions: Compaction[]): Promise<void> {
@@ -83,14 +106,8 @@ export class RunController extends Store<RunState> {
     await this.#open();
     const session = this.#session;
     if (!session) return;
-    // The session is the truth: what it got after the last save of this page comes from the source.
     const ledger = await session.context.explain();
-    const entries = record.entries.slice(0, ledger.length);
-    let cursor = entries.filter((entry) => "source" in entry).length;
-    while (entries.length < ledger.length && cursor < source.length) entries.push({ source: cursor++ });
-    const log = entries
-      .map((entry) => ("own" in entry ? entry.own : source[entry.source]))
-      .filter((message) => message !== undefined);
+    const { entries, log, cursor } = logOf(record.entries, ledger.length, source);
     this.#entries = entries;
     this.set({
       log,
@@ -101,7 +118,6 @@ export class RunController extends Store<RunState> {
       compactions: compactions.filter(({ x }) => x <= log.length),
       offloads: record.offloads.filter(({ x }) => x <= log.length),
       chat: record.chat,
-      overflowAt: record.overflowAt,
       usage: session.context.usage(),
     });
     // In the middle of an exchange nothing may be sent yet; the next step fills the view in.
@@ -124,7 +140,7 @@ export class RunController extends Store<RunState> {
     });
     session.on("warning", ({ message }) => this.#say({ from: "note", tone: "error", text: message }));
     this.#session = session;
-    this.set({ usage: session.context.usage() });
+    this.set({ usage: session.context.usage(), sourceWeights: source.map((message) => this.#weigh(message)) });
   }
 
   async #close(): Promise<void> {
@@ -142,7 +158,7 @@ export class RunController extends Store<RunState> {
       await deleteRun(id);
     }).catch((error: unknown) => this.#fail(error));
     const isOwn = sourceName === "own" && (change.sourceName ?? "own") === "own";
-    await this.begin(change, true, isOwn ? [...source] : undefined);
+    await this.begin(change, isOwn ? source : undefined);
   }
 
   async setEndpoint(endpoint: Endpoint | undefined): Promise<void> {
@@ -167,6 +183,7 @@ export class RunController extends Store<RunState> {
 
   pause(): void {
     clearTimeout(this.#timer);
+    this.#isLeading = false;
     this.set({ playing: false });
   }
 
@@ -195,34 +212,39 @@ export class RunController extends Store<RunState> {
   async #tick(): Promise<void> {
     await this.#exclusive(() => this.#advance()).catch((error: unknown) => this.#fail(error));
     if (!this.state.playing) return;
-    if (this.state.cursor >= this.state.source.length) {
+    if (this.state.cursor >= this.state.source.length || (this.#isLeading && this.#hasLed())) {
       this.pause();
       await this.#save();
-    } else this.#schedule(STEP_MS / this.state.speed);
+    } else this.#schedule(this.#isLeading ? 0 : STEP_MS / this.state.speed);
   }
 
-  /** One message of the source. Before an answer of the model the context is prepared, as for a real call. */
+  /** One message of the source; while it leads, all up to the next call. Before an answer of the model the context is prepared, as
+   *  for a real call. */
   async #advance(): Promise<void> {
     const { source, cursor } = this.state;
-    const message = source[cursor];
-    if (!message || !this.#session) return;
-    if (kindOf(message) === "assistant" && this.#fresh > 0) await this.#prepare();
-    await this.#append(message, { source: cursor });
-    this.set({ cursor: cursor + 1 });
-    if (performance.now() - this.#saved > 400) await this.#save();
+    if (cursor >= source.length || !this.#session) return;
+    if (isCall(source, cursor) && this.#fresh > 0) await this.#prepare();
+    let end = cursor + 1;
+    while (this.#isLeading && end < source.length && !isCall(source, end)) end += 1;
+    await this.#append(
+      source.slice(cursor, end),
+      Array.from({ length: end - cursor }, (_, i) => ({ source: cursor + i })),
+    );
+    this.set({ cursor: end });
+    if (!this.#isLeading && performance.now() - this.#saved > 400) await this.#save();
   }
 
-  async #append(message: Message, entry: LogEntry): Promise<void> {
+  async #append(messages: readonly Message[], entries: readonly LogEntry[]): Promise<void> {
     const session = this.#session;
     if (!session) return;
-    await session.append(message);
-    this.#entries.push(entry);
-    this.#fresh += 1;
+    await session.append(...messages);
+    this.#entries.push(...entries);
+    this.#fresh += messages.length;
     const { log, context, weights } = this.state;
     this.set({
-      log: [...log, message],
-      context: [...context, message],
-      weights: [...weights, this.#weigh(message)],
+      log: [...log, ...messages],
+      context: [...context, ...messages],
+      weights: [...weights, ...messages.map((message) => this.#weigh(message))],
     });
     this.#refresh();
     this.#sample();
@@ -263,45 +285,15 @@ export class RunController extends Store<RunState> {
 
   // ---- what happened ------------------------------------------------------------------------------------------
 
-  async #record(change: {
-    before: Message[];
-    previousTokens: number;
-    edits: Edit[];
-    result: CompactionResult | undefined;
-    started: number;
-    /** Absent where the user asked for it. */
-    plan?: string;
-  }): Promise<void> {
+  async #record(change: Omit<Change, "fresh" | "trigger" | "problems">): Promise<void> {
     const session = this.#session;
     if (!session) return;
     this.#refresh();
-    const { log, context, compactions, usage, id } = this.state;
-    const { result, plan, previousTokens, edits } = change;
-    const ledger = await session.context.explain();
-    const trigger = this.#trigger();
-    const compaction: Compaction = {
-      number: compactions.length + 1,
-      x: log.length,
-      kind: result?.summary === undefined ? "offload" : "summary",
-      manual: plan === undefined,
-      why: plan === undefined ? "asked for with /compact" : whyOf({ previousTokens, trigger, edits, plan }, this.state),
-      trigger,
-      rewritten: rewrittenBy(change.before, context, this.#fresh, (message) => this.#weigh(message)),
-      left: leftBy(ledger, compactions.at(-1)?.ledger ?? [], this.state.weights),
-      before: change.before,
-      after: [...context],
-      previousTokens,
-      tokensAfter: usage?.usedTokens ?? 0,
-      edits,
-      deleted: result?.retiredRefs ?? [],
-      llmCalls: result?.llmCalls ?? 0,
-      durationMs: performance.now() - change.started,
-      ledger,
-      problems: (await validateHistory([...context], this.#format ? { format: this.#format } : {})).problems.length,
-      ...(result?.summary === undefined ? {} : { summary: result.summary }),
-      ...(result?.reason === undefined ? {} : { reason: result.reason }),
-    };
-    this.set({ compactions: [...compactions, compaction], offloads: offloadsAfter(compaction, log, this.state.offloads) });
+    const { context, compactions, id } = this.state;
+    const problems = (await validateHistory([...context], this.#format ? { format: this.#format } : {})).problems.length;
+    const full = { ...change, fresh: this.#fresh, trigger: this.#trigger(), problems };
+    const compaction = compactionOf(full, this.state, await session.context.explain(), (message) => this.#weigh(message));
+    this.set({ compactions: [...compactions, compaction], offloads: offloadsAfter(compaction, this.state.log, this.state.offloads) });
     this.#sample();
     await saveCompaction(id, compaction);
     await this.#save();
@@ -320,22 +312,8 @@ export class RunController extends Store<RunState> {
   }
 
   #sample(): void {
-    const { usage, log, weights, samples, overflowAt, contextWindow } = this.state;
-    if (!usage) return;
-    const without = weights.reduce((sum, weight) => sum + weight, 0);
-    const sample: Sample = {
-      x: log.length,
-      used: usage.usedTokens,
-      without,
-      trigger: this.#trigger(),
-      categories: usage.categories
-        .filter(({ kind }) => kind === "used")
-        .map(({ name, tokens }) => ({ name, tokens })),
-    };
-    this.set({
-      samples: [...samples, sample],
-      overflowAt: overflowAt ?? (without > contextWindow ? log.length : undefined),
-    });
+    const { usage, samples } = this.state;
+    if (usage) this.set({ samples: [...samples, sampleOf(this.state, usage, this.#trigger())] });
   }
 
   /** The text of a reference, read back from the session. */
@@ -347,6 +325,14 @@ export class RunController extends Store<RunState> {
   /** What the session finds of everything that was said, in the context or not. */
   async search(query: string): Promise<SearchHit[]> {
     return (await this.#session?.recall.search(query, { limit: 8 })) ?? [];
+  }
+
+  /** That nothing is lost. */
+  prove(): Promise<Proof> {
+    return this.#exclusive(async () => {
+      if (!this.#session) throw new Error("The session is not open.");
+      return proofOf(this.#session, this.state.log);
+    });
   }
 
   // ---- chat ---------------------------------------------------------------------------------------------------
@@ -399,13 +385,14 @@ export class RunController extends Store<RunState> {
     }
     while (isExchangeOpen(this.state.log) && this.state.cursor < this.state.source.length)
       await this.#advance();
-    await this.#append({ role: "user", content: text }, { own: { role: "user", content: text } });
+    const question = { role: "user", content: text };
+    await this.#append([question], [{ own: question }]);
     const messages = await this.#prepare();
     const reply = await this.#working("Waiting for the model", (signal) =>
       callModel(endpoint, { messages, maxTokens: 1_024 }, signal),
     );
     const message = { role: "assistant", content: reply };
-    await this.#append(message, { own: message });
+    await this.#append([message], [{ own: message }]);
     this.#say({ from: "model", text: reply });
   }
 
@@ -441,7 +428,7 @@ export class RunController extends Store<RunState> {
   }
 
   async #save(): Promise<void> {
-    const { id, sourceName, source, samples, offloads, chat, overflowAt } = this.state;
+    const { id, sourceName, source, samples, offloads, chat } = this.state;
     if (id === "") return;
     this.#saved = performance.now();
     await saveRun(id, {
@@ -451,7 +438,6 @@ export class RunController extends Store<RunState> {
       offloads: [...offloads],
       chat: [...chat],
       ...(sourceName === "own" ? { messages: [...source] } : {}),
-      ...(overflowAt === undefined ? {} : { overflowAt }),
     });
   }
 
@@ -477,11 +463,3 @@ function setupOf({ sourceName, contextWindow, preset, economy }: Setup): Setup {
 const NO_ENDPOINT =
   "There is no model behind this page. The recorded run plays without one, and the commands work: try /context or /compact.\n" +
   "To chat, add your own endpoint under “Model”. The key stays in this tab and is forgotten when you close it.";
-
-async function recorded(name: SourceName): Promise<Message[]> {
-  const response = await fetch(
-    `${import.meta.env.BASE_URL}transcripts/${name === "own" ? "invoicing-run" : name}.json`,
-  );
-  if (!response.ok) throw new Error(`The recorded run could not be loaded (${response.status}).`);
-  return (await response.json()) as Message[];
-}

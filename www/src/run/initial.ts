@@ -23,6 +23,7 @@ export const EMPTY: RunState = {
   log: [],
   context: [],
   weights: [],
+  sourceWeights: [],
   samples: [],
   compactions: [],
   offloads: [],
@@ -30,9 +31,8 @@ export const EMPTY: RunState = {
   usage: undefined,
   idle: undefined,
   playing: false,
-  speed: 4,
+  speed: 8,
   view: undefined,
   busy: undefined,
-  overflowAt: undefined,
   chat: [],
 };

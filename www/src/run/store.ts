@@ -5,6 +5,7 @@ export class Store<T extends object> {
   #state: T;
   #listeners = new Set<() => void>();
   #frame = 0;
+  #isQuiet = false;
 
   constructor(initial: T) {
     this.#state = initial;
@@ -16,16 +17,24 @@ export class Store<T extends object> {
 
   set(change: Partial<T>): void {
     this.#state = { ...this.#state, ...change };
-    if (this.#frame !== 0) return;
+    if (this.#isQuiet || this.#frame !== 0) return;
     // A hidden tab has no frames: there the timer does it.
     const flush = () => {
       cancelAnimationFrame(this.#frame);
       clearTimeout(timer);
       this.#frame = 0;
+      if (this.#isQuiet) return;
       for (const listener of this.#listeners) listener();
     };
     const timer = setTimeout(flush, 100);
     this.#frame = requestAnimationFrame(flush);
+  }
+
+  /** What changes during the work is shown at its end, at once. */
+  async quietly(work: () => Promise<void>): Promise<void> {
+    this.#isQuiet = true;
+    await work().finally(() => (this.#isQuiet = false));
+    this.set({});
   }
 
   subscribe(listener: () => void): () => void {

@@ -92,6 +92,8 @@ export interface RunState extends Setup {
   context: readonly Message[];
   /** Tokens of each message of `log`. */
   weights: readonly number[];
+  /** Tokens of each message of `source`. */
+  sourceWeights: readonly number[];
   samples: readonly Sample[];
   compactions: readonly Compaction[];
   offloads: readonly Offload[];
@@ -104,7 +106,5 @@ export interface RunState extends Setup {
   /** The step that is looked at; `undefined` follows the run. */
   view: number | undefined;
   busy: { label: string; progress: Progress | undefined } | undefined;
-  /** `x` at which the history without compaction passed the window. */
-  overflowAt: number | undefined;
   chat: readonly ChatItem[];
 }

@@ -28,8 +28,7 @@ pub struct Goal {
 }
 
 /// How much a goal matters.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Priority {
     /// A little.
     Low,
@@ -40,9 +39,10 @@ pub enum Priority {
     High,
 }
 
+crate::wire::named!(Priority { Low = "low", Medium = "medium", High = "high" });
+
 /// Whether a goal is worked on.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum GoalStatus {
     /// It is.
     #[default]
@@ -52,6 +52,8 @@ pub enum GoalStatus {
     /// It was reached.
     Completed,
 }
+
+crate::wire::named!(GoalStatus { Active = "active", Paused = "paused", Completed = "completed" });
 
 /// A step to a goal.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -68,8 +70,7 @@ pub struct GoalCheckpoint {
 }
 
 /// How far a step is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub enum StepProgress {
     /// Not begun.
     #[default]
@@ -79,6 +80,12 @@ pub enum StepProgress {
     /// Done.
     Completed,
 }
+
+crate::wire::named!(StepProgress {
+    Pending = "pending",
+    InProgress = "in-progress",
+    Completed = "completed",
+});
 
 /// What was decided.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -106,8 +113,7 @@ pub struct Artifact {
 }
 
 /// What was done to an artifact.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ArtifactAction {
     /// Created.
     Created,
@@ -116,6 +122,8 @@ pub enum ArtifactAction {
     /// Deleted.
     Deleted,
 }
+
+crate::wire::named!(ArtifactAction { Created = "created", Modified = "modified", Deleted = "deleted" });
 
 /// What the system prompt says about a goal.
 const PROMPT: &str = include_str!("goal.md");

@@ -1,5 +1,6 @@
 //! How far a context can be trusted after some compressions by a model of some size (`S5.11`).
 
+use crate::wire::decimal;
 use serde::Serialize;
 
 /// Size of a model whose name does not say it.
@@ -26,7 +27,7 @@ pub fn model_size(name: &str) -> f64 {
             return None;
         }
         let number = before.get(before.trim_end_matches(is_number).len()..)?.trim_start_matches('.');
-        number.parse::<f64>().ok().filter(|size| size.is_finite() && *size > 0.0)
+        decimal(number).filter(|size| *size > 0.0)
     });
     let mut sizes = sizes;
     sizes.next().unwrap_or(DEFAULT_SIZE)

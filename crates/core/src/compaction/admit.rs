@@ -18,19 +18,24 @@ pub(super) const RUNG: RungSpec = RungSpec {
 
 /// Where the law of `balanced` holds, a model that has no way back to a result reads all of it as long as there is room
 /// (`W1`).
-fn may_admit(view: &View) -> bool {
+pub(super) fn may_admit(view: &View) -> bool {
     let settings = &view.settings;
     let is_full = view.usage.is_due || !view.fits();
-    settings.admits_at_once || settings.leaves.is_none() || view.references.by_model || is_full
+    (settings.admits_at_once || settings.leaves.is_none() || view.references.by_model || is_full)
+        && holds_large(view)
+}
+
+/// The size of the messages is known; only a large one is read.
+fn holds_large(view: &View) -> bool {
+    view.context.totals().largest > view.settings.numbers.layered.large_output_tokens
 }
 
 /// What would be stored and previewed: every result above `largeOutputTokens`.
 fn propose(view: &View) -> Result<Vec<Move>> {
-    let numbers = view.settings.numbers.layered;
-    // The size of the message is known; only a large one is read.
-    if !view.items().iter().any(|item| item.size.tokens > numbers.large_output_tokens) {
+    if !holds_large(view) {
         return Ok(Vec::new());
     }
+    let numbers = view.settings.numbers.layered;
     let (estimator, limit) = (view.settings.estimator, numbers.large_output_tokens);
     moves(view, usize::MAX, Placeholder::Preview, |piece| {
         if piece.item.size.tokens <= limit || estimator.text(piece.text) <= limit {

@@ -68,8 +68,10 @@ impl FailedAttempt {
                 seconds(longest)
             );
         }
+        let mut error = Error::new(Code::SummaryFailed, message);
+        error.retryable = failure.retryable;
         FailedAttempt {
-            error: Error { retryable: failure.retryable, ..Error::new(Code::SummaryFailed, message) },
+            error,
             aborted: false,
             overflow,
             retryable: (failure.retryable || overflow) && too_long.is_none(),
@@ -82,10 +84,9 @@ impl FailedAttempt {
         let code = failure.code.filter(|code| matches!(code, Code::Aborted | Code::Timeout));
         let overflow = failure.overflow
             || provider::is_context_overflow(failure.status.unwrap_or(400), "", &failure.message, &[]);
-        let error = Error {
-            retryable: failure.status.is_some_and(|status| status == 429 || status >= 500),
-            ..Error::new(code.unwrap_or(Code::SummaryFailed), failure.message).caused_by(failure.effect)
-        };
+        let mut error =
+            Error::new(code.unwrap_or(Code::SummaryFailed), failure.message).caused_by(failure.effect);
+        error.retryable = failure.status.is_some_and(|status| status == 429 || status >= 500);
         FailedAttempt {
             aborted: code == Some(Code::Aborted),
             overflow,

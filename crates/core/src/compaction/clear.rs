@@ -4,7 +4,7 @@
 use super::calls::{Answered, answered};
 use super::replace::{Move, Replacement, joined, moves};
 use super::rung::{MOVES_LATER, RungSpec, RungWork};
-use crate::context::Placeholder;
+use crate::context::{Placeholder, Totals};
 use crate::error::Result;
 use crate::log::View;
 use crate::message::Role;
@@ -62,13 +62,19 @@ fn most(view: &View) -> Result<Vec<Move>> {
 
 /// False when nothing would be cleared even if nothing stood in the place of what is: no message has to be read to know,
 /// which is what most steps of a session come to.
-fn may_clear(view: &View) -> bool {
+pub(super) fn may_clear(view: &View) -> bool {
     let LayeredNumbers { keep_recent, every_turn, .. } = view.settings.numbers.layered;
-    if !every_turn && !view.usage.may_reduce {
+    let Totals { results, clearable: mut before, .. } = view.context.totals();
+    if results <= keep_recent || (!every_turn && !view.usage.may_reduce) {
         return false;
     }
     let (mut recent, mut paying) = (0, ClearGain::new(view));
-    for (at, item) in view.items().iter().enumerate().rev() {
+    // As a rule all that is long enough is among the newest: nothing before that need be looked at.
+    for (at, item) in view.context.newest() {
+        if before == 0 {
+            break;
+        }
+        before = before.saturating_sub(item.size.clearable);
         recent += item.size.results;
         // The newest results stay, whatever tools they are of.
         if recent > keep_recent && item.size.clearable > 0 {
@@ -119,13 +125,13 @@ impl<'s> ClearGain<'s> {
     fn new(view: &'s View) -> Self {
         let LayeredNumbers { cache_read, cache_write, .. } = view.settings.numbers.layered;
         let rates = Rates::of(1.0, 0.0, cache_read, cache_write);
-        let end = view.items().len();
+        let end = view.context.len();
         ClearGain { view, rates, end, behind: 0, freed: 0, answers: 0, read: 0, best: 0 }
     }
 
     /// The batch clears `frees` tokens of the message at `at` too; true when it saves more than any that was shorter.
     fn clear(&mut self, at: usize, frees: usize) -> bool {
-        let between = self.view.items().get(at..self.end).unwrap_or_default();
+        let between = self.view.context.within(at..self.end);
         self.behind += between.iter().map(|item| item.size.tokens).sum::<usize>();
         self.answers += between.iter().filter(|item| item.size.role == Role::Assistant).count();
         self.end = at;

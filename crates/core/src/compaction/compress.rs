@@ -278,7 +278,7 @@ async fn begin(run: &Run<'_>, known: &[Option<Known>]) -> Result<Option<Job>> {
     let rounds = asks.div_ceil(settings.concurrency) as u64;
     let begun = run.begin(settings.timeout_ms.saturating_mul(rounds), insist).await?;
     if begun.is_none() {
-        run.io.log(LogLevel::Info, elsewhere().message);
+        run.io.log(LogLevel::Info, elsewhere().into_parts().message);
     }
     Ok(begun)
 }
@@ -385,7 +385,7 @@ async fn commit(run: &Run<'_>, job: &Job, found: &[Found], texts: Vec<Option<Str
     let view = run.view();
     for (found, text) in found.iter().zip(texts) {
         let Some(text) = text else { continue };
-        let Some(item) = view.items().get(found.at) else { continue };
+        let Some(item) = view.context.get(found.at) else { continue };
         let piece = Replaceable { item, place: found.place, nth: found.nth, text: &found.text };
         let new = Replacement::new(&view.references, piece, Placeholder::Compressed, |_| text);
         moves.push(Move { at: found.at, item: item.clone(), blobs: vec![new] });

@@ -242,12 +242,11 @@ pub(super) async fn overflow(
         }
         (None, None) => format!("{refused}{size}: {least}{named}{advice}"),
     };
-    Ok(Error {
-        index: largest.map(|largest| largest.index.0),
-        cause: failed.and_then(|error| error.cause),
-        because: failed.map(|error| Box::new(error.clone())),
-        ..Error::new(Code::ContextOverflow, message)
-    })
+    let mut error = Error::new(Code::ContextOverflow, message);
+    error.index = largest.map(|largest| largest.index.0);
+    error.cause = failed.and_then(|error| error.cause);
+    error.because = failed.cloned();
+    Ok(error)
 }
 
 /// A message of the app, by what it takes; of two that take as much the first.

@@ -60,7 +60,7 @@ impl<'io> Framer<'io> {
             more: more(proposal, &proposed),
             proposed,
             rules: rules(proposal.compress.iter()),
-            waiting: proposal.waiting(self.view.items().get(proposal.boundary..).unwrap_or_default()),
+            waiting: proposal.waiting(self.view.context.since(proposal.boundary)),
             ..SummaryMeta::default()
         };
         let frame = Frame {
@@ -324,7 +324,7 @@ impl<'io> Framer<'io> {
     }
 
     async fn message(&self, author: Author, text: &str, id: &str) -> Result<Item> {
-        let like = self.view.items().last().map(|item| wire::parse(0, &item.body)).transpose()?;
+        let like = self.view.context.last().map(|item| wire::parse(0, &item.body)).transpose()?;
         let body = Rc::from(self.view.format.wire().text_message(author, text, id, like.as_ref()));
         Ok(Item { size: self.measure(&body).await?, body, origin: Origin::Acknowledgement })
     }
@@ -341,7 +341,7 @@ fn opening(format: Format, proposal: &Proposal, items: &[Item]) -> Result<Option
         return Ok(None);
     }
     let values = items.iter().map(|item| wire::parse(0, &item.body)).collect::<Result<Vec<_>>>()?;
-    let (repaired, _) = format.wire().repair(&values);
+    let (repaired, _) = format.rules().repair(&values);
     Ok(match repaired.as_slice() {
         [
             Repaired::Replace { index: 0, json },

@@ -59,6 +59,7 @@ async fn collect(run: &Run<'_>, view: &View, proposal: &Proposal) -> Result<Rc<C
                 next: 0,
                 collector: KeepLayerBuilder::default(),
                 said: Vec::new(),
+                clean: Vec::new(),
             };
             // The system prompt is no part of what is replaced, and what it names is no invention.
             for item in view.items().iter().take(proposal.head) {
@@ -87,8 +88,11 @@ async fn collect(run: &Run<'_>, view: &View, proposal: &Proposal) -> Result<Rc<C
 fn take_in(collected: &mut Collected, view: &View, place: Place, body: &str) -> Result<()> {
     let value = wire::parse(place.index, body)?;
     let mut message = [view.format.wire().read(place.index, &value)?];
-    messages_without_secrets(view, &mut message);
+    let found = messages_without_secrets(view, &mut message);
     let [message] = message;
+    if !found {
+        collected.note_clean(place.index);
+    }
     if is_said(&message) {
         collected.said.push((place, view.settings.estimator.message(&message)));
     }
@@ -157,19 +161,16 @@ impl Kept {
                 room = room.saturating_sub(*tokens);
             }
         }
-        for must in collected.collector.musts() {
-            if let MustKeep::Constraint(index, text) = must
-                && !pinned.contains(&index)
-                && !view.is_rejected(index)
-            {
-                room = room.saturating_sub(estimator.text(&text));
+        for (index, text) in collected.collector.constraints() {
+            if !pinned.contains(&index) && !view.is_rejected(index) {
+                room = room.saturating_sub(estimator.text(text));
             }
         }
         // What stays and the page fit with it.
         let stays = view.usage.corrected(view.usage.fixed.saturating_add(proposal.mandatory_tokens));
         let free = view.settings.hard_limit.saturating_sub(stays).saturating_sub(proposal.target_tokens);
         // What the messages that stay go on with stays whole, whatever is said beside it (`W3`).
-        let waiting = proposal.waiting(view.items().get(proposal.boundary..).unwrap_or_default());
+        let waiting = proposal.waiting(view.context.since(proposal.boundary));
         let mut left = free.min(view.settings.window / WAITING_PART);
         let mut quoted: Vec<usize> = pinned;
         for (place, tokens) in said.iter().rev().filter(|(place, _)| waiting.contains(&place.index)) {
@@ -206,6 +207,11 @@ impl Kept {
         Ok(Kept { collected, quoted, rejected: view.rejected, budget, standing, references: view.references })
     }
 
+    /// An item that was searched for secrets as it is, and holds none.
+    pub(super) fn is_clean(&self, item: &Item) -> bool {
+        matches!(item.origin, Origin::Message(place) if self.collected.is_clean(place.index))
+    }
+
     /// What stands behind a model's summary: what it does not say itself.
     pub(super) async fn behind(&self, io: &Io, view: &View, summary: &str) -> Result<String> {
         let text = self.page(&view.settings, summary, self.budget.min(BESIDE), Shares::BESIDE);
@@ -226,7 +232,7 @@ impl Kept {
     fn musts(&self) -> Vec<MustKeep> {
         let mut musts = self.collected.collector.musts();
         // What the messages behind the summary close is not asked for.
-        let at_end = self.collected.collector.musts_in(&self.standing);
+        let at_end: Vec<MustKeep> = self.standing.left_open().collect();
         musts.retain(|must| match must {
             MustKeep::Constraint(index, _) => !self.rejected.contains(index),
             MustKeep::File(_) => true,
@@ -246,11 +252,9 @@ impl Kept {
 
     /// Constraints for the summariser to repeat, oldest first, with the indices of their messages.
     pub(super) fn constraints(&self) -> Vec<(usize, String)> {
-        let constraints = self.musts().into_iter().rev().filter_map(|must| match must {
-            MustKeep::Constraint(index, text) => Some((index, text)),
-            _ => None,
-        });
-        constraints.collect()
+        let constraints = self.collected.collector.constraints().rev();
+        let stand = constraints.filter(|(index, _)| !self.rejected.contains(index));
+        stand.map(|(index, text)| (index, text.to_string())).collect()
     }
 
     /// Why an answer that is a summary is none of these messages; `behind` are those that stay behind it, which it may name.

@@ -89,7 +89,7 @@ async fn walk(run: &Run<'_>, done: &mut Climbed) -> Result<()> {
 }
 
 /// What a climb would do: the same climb, on a copy, with nobody who writes.
-pub(crate) async fn plan(io: &Io, copy: SessionGuard, trigger: Trigger) -> Result<Plan> {
+pub(crate) async fn plan(io: &Io, copy: &SessionGuard, trigger: Trigger) -> Result<Plan> {
     let view = copy.view();
     let settings = Rc::clone(&view.settings);
     let (tokens, limit, hard_limit) = (view.usage.tokens, copy.state().threshold(), settings.hard_limit);
@@ -105,11 +105,13 @@ pub(crate) async fn plan(io: &Io, copy: SessionGuard, trigger: Trigger) -> Resul
     };
     let mut done = Climbed::default();
     let unheard = io.unheard();
-    let mut run = Run::new(&unheard, &copy, ClimbPart::Whole, trigger);
+    let mut run = Run::new(&unheard, copy, ClimbPart::Whole, trigger);
     run.writer = Writer::nobody();
     match walk(&run, &mut done).await {
         // The proof says so, where nothing helps.
-        Err(error) if error.code == Code::ContextOverflow => done.idle.push(error.message.into()),
+        Err(error) if error.code == Code::ContextOverflow => {
+            done.idle.push(error.into_parts().message.into())
+        }
         walked => walked?,
     }
     let rungs: Vec<RungPlan> = done.edits.iter().map(RungPlan::of).collect();
@@ -122,6 +124,8 @@ pub(crate) async fn plan(io: &Io, copy: SessionGuard, trigger: Trigger) -> Resul
         }
     } else if !due && trigger == Trigger::Auto && settings.price_rule.is_some() {
         format!("a compaction of {tokens} tokens does not pay yet, and they are below the limit of {limit}")
+    } else if !due && trigger == Trigger::Auto && tokens == limit {
+        format!("{tokens} tokens are at the limit, and this preset acts above it")
     } else if !due && trigger == Trigger::Auto {
         format!("{tokens} tokens are below the limit of {limit}")
     } else {

@@ -10,6 +10,7 @@ mod checkpoint_budget;
 mod clear;
 mod compress;
 mod cut;
+mod due;
 mod emergency;
 mod files;
 mod floor;
@@ -28,6 +29,7 @@ mod replace;
 mod result;
 mod rung;
 mod shape;
+mod stage;
 mod strategy;
 mod summarise;
 mod thread;
@@ -35,13 +37,17 @@ mod trajectory;
 mod write;
 mod writer;
 
-pub use result::{CompactionResult, Edit, OffloadReport, Plan, PlanCost, RungPlan};
+pub use result::{
+    CompactionPreview, CompactionResult, Edit, FateChange, OffloadReport, Plan, PlanCost, RungPlan,
+};
+pub use stage::{LADDER, Ladder, TO_LADDER};
 pub use trajectory::{Compression, Execution, ReactStats, Trajectory, TrajectoryMetadata, TrajectoryTurn};
 
+pub(crate) use due::is_due;
 pub(crate) use floor::settle;
 pub(crate) use frame::{Framer, erased};
-pub(crate) use ladder::{climb, plan};
 pub(crate) use offload::reference as stub_of;
 pub(crate) use replace::{BEGINS, first_line, reference_of, with_text};
 pub(crate) use rung::{ClimbPart, Climbed, Run, reason};
+pub(crate) use stage::{climb, plan, settle_reasoning};
 pub(crate) use trajectory::{stats, trajectory};

@@ -27,7 +27,7 @@ pub(super) const RUNG: RungSpec = RungSpec {
 /// were not replaced already. Which were is known from the session's own table, not from their text.
 fn propose(view: &View) -> Result<Vec<Move>> {
     let numbers = view.settings.numbers.offload;
-    let scanned = (view.items().len() as f64 * numbers.scan_ratio) as usize;
+    let scanned = (view.context.len() as f64 * numbers.scan_ratio) as usize;
     moves(view, scanned, Placeholder::Reference, |piece| {
         let long = piece.text.chars().count() > numbers.min_chars;
         long.then(|| match view.settings.preset.stubs {

@@ -14,7 +14,7 @@ use std::collections::HashMap;
 /// Run before the first prompt that a result would stand in; a manual compaction summarises only.
 pub(super) const RUNG: RungSpec = RungSpec {
     rung: Rung::Process,
-    fires: |_, run, _| !matches!(run.trigger, Trigger::Manual | Trigger::None),
+    fires: |view, run, _| !matches!(run.trigger, Trigger::Manual | Trigger::None) && may_process(view),
     work: RungWork::Moves(propose, propose),
     idle: |trigger| match trigger {
         Trigger::Manual => Some(MOVES_LATER),
@@ -22,12 +22,21 @@ pub(super) const RUNG: RungSpec = RungSpec {
     },
 };
 
+/// Whether a message is large enough that it could hold such a result.
+pub(super) fn may_process(view: &View) -> bool {
+    view.context.totals().largest >= view.settings.numbers.process.min_tokens
+}
+
+fn is_large(view: &View, item: &Item) -> bool {
+    item.size.tokens >= view.settings.numbers.process.min_tokens
+}
+
 /// What would be stored and digested.
 fn propose(view: &View) -> Result<Vec<Move>> {
     let settings = &view.settings;
     let (numbers, tools) = (settings.numbers.process, &settings.process_tools);
-    let large = |item: &Item| item.size.tokens >= numbers.min_tokens;
-    if !view.items().iter().any(|item| large(item) && item.origin.place().is_some()) {
+    // The floor asks whatever fires.
+    if !may_process(view) {
         return Ok(Vec::new());
     }
     let kinds = answered(view)?.into_iter().filter(|result| !result.is_error).filter_map(|result| {
@@ -39,7 +48,7 @@ fn propose(view: &View) -> Result<Vec<Move>> {
     let estimator = settings.estimator;
     moves(view, usize::MAX, Placeholder::Processed, |piece| {
         let Replaceable { item, place, nth, text } = piece;
-        let (kind, arguments) = kinds.get(&(place.index, nth)).filter(|_| large(item))?;
+        let (kind, arguments) = kinds.get(&(place.index, nth)).filter(|_| is_large(view, item))?;
         let tokens = estimator.text(text);
         let kept = tokens < numbers.min_tokens
             || tokens < numbers.structured_min_tokens && is_structured(text)

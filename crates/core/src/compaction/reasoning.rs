@@ -67,6 +67,19 @@ pub(crate) async fn settle(io: &Io, guard: &SessionGuard, trigger: Trigger) -> R
     Ok(())
 }
 
+/// Messages `from` the log's index on lose their bound reasoning: what stands before them is to be another context.
+pub(crate) async fn unbind_since(io: &Io, view: &View, items: &mut [Item], from: usize) -> Result<()> {
+    if view.settings.prefix_mismatch == PrefixMismatch::DropBlock {
+        return Ok(());
+    }
+    for item in items.iter_mut().filter(|item| item.origin.place().is_some_and(|place| place.index >= from)) {
+        if let Some(unbound) = unbound(io, view, item).await? {
+            *item = unbound;
+        }
+    }
+    Ok(())
+}
+
 async fn unbind_kept(
     io: &Io,
     view: &View,
@@ -89,7 +102,7 @@ async fn unbound(io: &Io, view: &View, item: &Item) -> Result<Option<Item>> {
     let Some(place) = item.origin.place() else { return Ok(None) };
     let body = {
         let value = wire::parse(place.index, &item.body)?;
-        match view.format.wire().without_bound_reasoning(&value) {
+        match view.format.rules().without_bound_reasoning(&value) {
             Unbound::Changed(json) => json.into(),
             Unbound::Same | Unbound::Nothing => return Ok(None),
         }

@@ -39,9 +39,7 @@ pub(super) async fn redact_request(
     Ok(request)
 }
 
-/// Messages without secrets that have a known shape. The app's `redact` sees what is made of them.
-pub(super) fn messages_without_secrets(view: &View, messages: &mut [Message<'_>]) {
-    if view.settings.redacts_secrets {
-        view.secrets.borrow_mut().redact_messages(messages);
-    }
+/// Messages without secrets that have a known shape; true when there were any. The app's `redact` sees what is made of them.
+pub(super) fn messages_without_secrets(view: &View, messages: &mut [Message<'_>]) -> bool {
+    view.settings.redacts_secrets && view.secrets.borrow_mut().redact_messages(messages)
 }

@@ -94,7 +94,7 @@ impl Replacement {
         if !replace_texts(&mut value, &write) {
             return None;
         }
-        new.text = value.to_string();
+        new.text = crate::wire::ordered_json(&value);
         Some(new)
     }
 
@@ -274,11 +274,11 @@ pub(crate) fn with_text(
     offload: &Offload,
     text: &str,
 ) -> Option<String> {
-    let (wire, nth) = (format.wire(), offload.nth);
+    let (rules, nth) = (format.rules(), offload.nth);
     match offload.how {
-        Placeholder::Input => wire.with_call_arguments(message, nth, text),
+        Placeholder::Input => rules.with_call_arguments(message, nth, text),
         Placeholder::Text => wire::with_text(format, message, nth, text),
-        _ => wire.with_result_text(message, nth, text),
+        _ => rules.with_result_text(message, nth, text),
     }
 }
 
@@ -438,7 +438,7 @@ pub(super) async fn replaced(
     let mut freed = 0;
     for planned in moves {
         // An earlier batch may have changed the same message.
-        let Some(now) = view.items().get(planned.at).cloned() else { continue };
+        let Some(now) = view.context.get(planned.at).cloned() else { continue };
         let planned = &Move { item: now, ..planned.clone() };
         let mut item = edited(view.format, planned)?;
         item.size = measure(io, &view.settings, view.format, MessageSource::Ours, &item.body).await?;

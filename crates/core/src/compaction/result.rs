@@ -2,9 +2,10 @@
 
 use super::call::{CallCost, CallTally};
 use super::frame::text_of;
-use crate::context::{LedgerEntry, Origin, PinProposal, ledger};
+use crate::context::{Context, Fate, Ledger, Origin, PinProposal};
 use crate::error::{Error, Result};
 use crate::log::View;
+use crate::order;
 use crate::policy::{Rung, Trigger};
 use crate::step::{Io, ReportedUsage};
 use serde::Serialize;
@@ -127,6 +128,50 @@ pub struct Plan {
     pub proof: Option<String>,
 }
 
+/// What a compaction would do (`X14`).
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct CompactionPreview {
+    /// Its steps and their cost.
+    #[serde(flatten)]
+    pub plan: Plan,
+    /// Tokens afterwards.
+    pub tokens_after: usize,
+    /// The messages that would stand in the context otherwise, or not at all.
+    pub changes: Vec<FateChange>,
+}
+
+/// What would become of a message.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct FateChange {
+    /// Index among the app's messages.
+    pub index: usize,
+    /// Its tokens now.
+    pub tokens: usize,
+    /// Its fate now.
+    pub before: Fate,
+    /// Its fate then.
+    pub after: Fate,
+}
+
+impl FateChange {
+    /// The messages of `before` whose fates are others in `after`, by index.
+    pub(crate) fn between(before: &Context, after: &Context) -> Vec<FateChange> {
+        let tokens =
+            before.items().iter().filter_map(|item| Some((item.origin.place()?.index, item.size.tokens)));
+        let tokens = order::map(tokens);
+        let mut then = Ledger::of(after).entries().into_iter().peekable();
+        let changes = Ledger::of(before).entries().into_iter().filter_map(|now| {
+            while then.next_if(|entry| entry.index < now.index).is_some() {}
+            let after = then.peek().filter(|entry| entry.index == now.index)?.fate;
+            let tokens = *tokens.get(&now.index)?;
+            (after != now.fate).then_some(FateChange { index: now.index, tokens, before: now.fate, after })
+        });
+        changes.collect()
+    }
+}
+
 impl CompactionResult {
     /// A compaction that changed nothing so far.
     pub(crate) fn begin(view: &View, trigger: Trigger) -> Self {
@@ -142,7 +187,7 @@ impl CompactionResult {
             previous_tokens: tokens,
             current_tokens: tokens,
             freed_tokens: 0,
-            preserved_count: view.items().len().saturating_sub(view.context.head()),
+            preserved_count: view.context.len().saturating_sub(view.context.head()),
             retired_refs: Vec::new(),
             summary: None,
             saved_tokens: None,
@@ -150,7 +195,7 @@ impl CompactionResult {
             pin_proposals: Vec::new(),
             omitted_constraints: Vec::new(),
             applied_edits: Vec::new(),
-            ledger: Vec::new(),
+            ledger: Ledger::default(),
             usage: None,
             llm_calls: 0,
             duration_ms: 0,
@@ -161,7 +206,7 @@ impl CompactionResult {
     /// The same, ended now; messages that were appended meanwhile count on both sides.
     pub(crate) async fn end(mut self, io: &Io, view: &View, started: u64) -> Result<Self> {
         self.count(view);
-        self.ledger = ledger(&view.context);
+        self.ledger = Ledger::of(&view.context);
         self.duration_ms = io.now().await?.saturating_sub(started);
         Ok(self)
     }
@@ -171,7 +216,7 @@ impl CompactionResult {
     /// The same of a history that stays as it was `before`, whose summary failed.
     pub(crate) fn undone(self, before: &View) -> Self {
         let error = self.error.map(|mut error| match error.because.take() {
-            Some(because) => *because,
+            Some(because) => because,
             None => error,
         });
         let mut result = CompactionResult {
@@ -179,7 +224,7 @@ impl CompactionResult {
             usage: self.usage,
             llm_calls: self.llm_calls,
             duration_ms: self.duration_ms,
-            ledger: ledger(&before.context),
+            ledger: Ledger::of(&before.context),
             ..CompactionResult::begin(before, self.trigger)
         };
         if let Some(error) = error {
@@ -215,7 +260,7 @@ impl CompactionResult {
     /// Leaves out references, where nobody keeps what they stand for.
     pub(crate) fn forget_references(&mut self) {
         self.retired_refs.clear();
-        self.ledger.iter_mut().for_each(LedgerEntry::forget_references);
+        self.ledger.forget_references();
     }
 
     /// Takes over what an earlier summary of the same compaction saved.
@@ -241,7 +286,7 @@ impl CompactionResult {
         self.count(view);
         self.applied_edits.extend_from_slice(edits);
         self.changed |= !edits.is_empty();
-        self.ledger = ledger(&view.context);
+        self.ledger = Ledger::of(&view.context);
         self.llm_calls += spent.calls;
         if let Some(usage) = spent.usage {
             *self.usage.get_or_insert_default() += usage;
@@ -305,7 +350,7 @@ pub struct CompactionResult {
     /// What was done.
     pub applied_edits: Vec<Edit>,
     /// The fate of every message.
-    pub ledger: Vec<LedgerEntry>,
+    pub ledger: Ledger,
     /// What the summariser reported, summed over the attempts.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub usage: Option<ReportedUsage>,

@@ -166,7 +166,7 @@ pub(super) async fn run(
                 Ok(Some(written)) => Ok(written),
                 Ok(None) => {
                     run.take_back_attempt(attempted_at);
-                    result.reason = Some(elsewhere().message);
+                    result.reason = Some(elsewhere().into_parts().message);
                     return result.end(io, &run.view(), started).await;
                 }
                 Err(error) => Err(error),

@@ -84,7 +84,11 @@ pub(super) async fn write(
     let mut messages = values.iter().map(|value| format.wire().read(0, value)).collect::<Result<Vec<_>>>()?;
     let mut files = files::restored(io, &view, proposal, &messages).await?;
     io.breathe(bytes).await?;
-    messages_without_secrets(&view, &mut messages);
+    for (message, item) in messages.iter_mut().zip(&proposal.compress) {
+        if !kept.is_some_and(|kept| kept.is_clean(item)) {
+            messages_without_secrets(&view, std::slice::from_mut(message));
+        }
+    }
     drop(view);
     io.breathe(bytes).await?;
     let mut failed = None;
@@ -315,7 +319,7 @@ impl SummaryJob for HistorySummary<'_> {
         tell(run.io, view, Stage::Checkpoint, 1, 0);
         let mut behind = String::new();
         if let Some(kept) = kept {
-            let stays = view.items().get(proposal.boundary..).unwrap_or_default();
+            let stays = view.context.since(proposal.boundary);
             let replaced = proposal.replaced_tokens;
             if let Some(reason) = kept.objection(&text, settings.estimator, replaced, stays) {
                 return Ok(Judged::Bad(reason));
@@ -328,7 +332,7 @@ impl SummaryJob for HistorySummary<'_> {
                 Some(missing) => Judged::Lacking((text, items), missing),
                 None => Judged::Good((text, items)),
             }),
-            Err(error) if error.code == Code::SummaryRejected => Ok(Judged::Bad(error.message)),
+            Err(error) if error.code == Code::SummaryRejected => Ok(Judged::Bad(error.into_parts().message)),
             Err(error) => Err(error),
         }
     }

@@ -144,7 +144,7 @@ impl Writer {
 /// What stands for a summary of `own` tokens that nobody wrote.
 fn stand_in(view: &View, proposal: &Proposal, own: usize, started: u64) -> Result<Item> {
     let row = view.compressions;
-    let like = view.items().last().map(|item| wire::parse(0, &item.body)).transpose()?;
+    let like = view.context.last().map(|item| wire::parse(0, &item.body)).transpose()?;
     let checkpoint: Rc<str> = Rc::from(format!("cp_{row}"));
     let body = view.format.wire().text_message(proposal.author, "…", &checkpoint, like.as_ref());
     let tokens = own + proposal.quoted_tokens;

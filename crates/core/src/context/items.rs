@@ -3,7 +3,10 @@
 use crate::checkpoint::Level;
 use crate::message::{Message, Role};
 use crate::order;
+use crate::wire::work::{self, WorkDone};
+use std::cell::Cell;
 use std::collections::BTreeMap;
+use std::ops::Range;
 use std::rc::Rc;
 
 /// One message of the active context.
@@ -162,8 +165,7 @@ pub struct Offload {
 }
 
 /// What replaces a tool result that was moved to the store.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Serialize, serde::Deserialize)]
-#[serde(rename_all = "lowercase")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Placeholder {
     /// Its reference (`S1.1`).
     #[default]
@@ -181,6 +183,16 @@ pub enum Placeholder {
     /// It is a text of the user: its reference, how it begins and how it ends.
     Text,
 }
+
+crate::wire::named!(Placeholder {
+    Reference = "reference",
+    Preview = "preview",
+    Cleared = "cleared",
+    Compressed = "compressed",
+    Processed = "processed",
+    Input = "input",
+    Text = "text",
+});
 
 impl Placeholder {
     /// What it stands for: a result, the input of a call, or a text of the user.
@@ -284,6 +296,15 @@ impl Origin {
             _ => &[],
         }
     }
+
+    /// The offloads that this item refers to or stands for, each with the index of its message.
+    pub(crate) fn every_offload(&self) -> impl Iterator<Item = (usize, &Offload)> {
+        let own = self.place().into_iter();
+        let own = own.flat_map(|place| self.offloads().iter().map(move |offload| (place.index, offload)));
+        let covers = if let Origin::Summary { covers, .. } = self { covers.as_slice() } else { &[] };
+        let covered = covers.iter().flat_map(|cover| &cover.offloads);
+        own.chain(covered.map(|(index, offload)| (*index, offload)))
+    }
 }
 
 /// A run of the app's messages that are no longer in the context, in any form; the log keeps them.
@@ -298,8 +319,7 @@ pub struct Departed {
 }
 
 /// Why messages left the context.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
-#[serde(rename_all = "lowercase")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Why {
     /// They came after a snapshot that was restored (`S5.2`).
     Restored,
@@ -310,6 +330,8 @@ pub enum Why {
     /// The store lost them.
     Lost,
 }
+
+crate::wire::named!(Why { Restored = "restored", Rewound = "rewound", Removed = "removed", Lost = "lost" });
 
 /// Runs in ascending order, neighbours of one kind as one.
 pub(crate) fn join_left(runs: Vec<Departed>) -> Vec<Departed> {
@@ -353,11 +375,20 @@ pub struct Totals {
     pub calls: usize,
     /// References to offloads.
     pub offloads: usize,
+    /// Tool results.
+    pub results: usize,
+    /// Tokens of results and inputs that are long enough to be cleared.
+    pub clearable: usize,
+    /// Of the largest message of the app.
+    pub largest: usize,
 }
 
 impl Totals {
     fn add(&mut self, item: &Item) {
         self.shift(item, usize::saturating_add);
+        if item.origin.place().is_some() {
+            self.largest = self.largest.max(item.size.tokens);
+        }
     }
 
     fn remove(&mut self, item: &Item) {
@@ -376,6 +407,8 @@ impl Totals {
         *category = by(*category, tokens);
         self.tokens = by(self.tokens, tokens);
         self.calls = by(self.calls, item.size.calls);
+        self.results = by(self.results, item.size.results);
+        self.clearable = by(self.clearable, item.size.clearable);
         let references = item.origin.offloads().iter().filter(|offload| offload.how.refers());
         self.offloads = by(self.offloads, references.count());
     }
@@ -389,6 +422,8 @@ pub struct Context {
     left: Vec<Departed>,
     /// Items at the beginning that no change has touched since [`Context::settle`].
     settled: usize,
+    /// Behind the message that was looked up last.
+    looked_up: Cell<usize>,
 }
 
 impl Context {
@@ -397,9 +432,62 @@ impl Context {
         Context { left, ..items.into_iter().collect() }
     }
 
-    /// The items, oldest first.
+    /// The items, oldest first, for whoever goes over all of them.
     pub fn items(&self) -> &[Item] {
-        &self.items
+        self.since(0)
+    }
+
+    /// Those from position `at` on.
+    pub(crate) fn since(&self, at: usize) -> &[Item] {
+        self.within(at..self.items.len())
+    }
+
+    /// Those at these positions.
+    pub(crate) fn within(&self, range: Range<usize>) -> &[Item] {
+        let items = self.items.get(range).unwrap_or_default();
+        work::note(WorkDone::Items, items.len());
+        items
+    }
+
+    /// All of them with their positions, the newest first, for whoever soon has enough.
+    pub(crate) fn newest(&self) -> impl Iterator<Item = (usize, &Item)> {
+        self.items.iter().enumerate().rev().inspect(|_| work::note(WorkDone::Items, 1))
+    }
+
+    /// How many there are.
+    pub(crate) fn len(&self) -> usize {
+        self.items.len()
+    }
+
+    /// The one at a position.
+    pub(crate) fn get(&self, at: usize) -> Option<&Item> {
+        self.items.get(at)
+    }
+
+    /// The newest one.
+    pub(crate) fn last(&self) -> Option<&Item> {
+        self.items.last()
+    }
+
+    /// The app's message at this position of the log, when it stands here as it was given. They are looked up one after the
+    /// other, or the newest ones.
+    pub(crate) fn message(&self, seq: u64) -> Option<&Item> {
+        let place = |item: &Item| {
+            work::note(WorkDone::Items, 1);
+            if let Origin::Message(place) = item.origin { Some(place) } else { None }
+        };
+        let from = self.looked_up.get();
+        let next = self.items.iter().enumerate().skip(from).find_map(|(at, item)| Some((at, place(item)?)));
+        let is_it = |item: &Item| place(item).is_some_and(|place| place.seq == seq);
+        let ahead =
+            next.filter(|(_, place)| place.seq <= seq).and_then(|(at, place)| match place.seq == seq {
+                true => Some(at),
+                // The host has some of those between.
+                false => self.items.iter().skip(at).position(is_it).map(|behind| at + behind),
+            });
+        let at = ahead.or_else(|| self.items.iter().rposition(is_it))?;
+        self.looked_up.set(at + 1);
+        self.items.get(at)
     }
 
     /// Sums over the items.
@@ -433,20 +521,12 @@ impl Context {
     /// The references that this context shows or replaces, in order, with the hashes of their texts.
     pub(crate) fn references(&self) -> BTreeMap<String, String> {
         let offloads = self.offloads();
-        offloads.map(|(_, offload)| (offload.reference.clone(), offload.sha256.clone())).collect()
+        order::map(offloads.map(|(_, offload)| (offload.reference.clone(), offload.sha256.clone())))
     }
 
     /// The offloads that this context shows or replaces, each with the index of its message.
     pub(crate) fn offloads(&self) -> impl Iterator<Item = (usize, &Offload)> {
-        self.items.iter().flat_map(|item| {
-            let own = item.origin.place().into_iter();
-            let own = own
-                .flat_map(|place| item.origin.offloads().iter().map(move |offload| (place.index, offload)));
-            let covers =
-                if let Origin::Summary { covers, .. } = &item.origin { covers.as_slice() } else { &[] };
-            let covered = covers.iter().flat_map(|cover| &cover.offloads);
-            own.chain(covered.map(|(index, offload)| (*index, offload)))
-        })
+        self.items.iter().flat_map(|item| item.origin.every_offload())
     }
 
     /// The first `messages` of the app without those that were left behind: the conversation as it goes on.
@@ -483,6 +563,10 @@ impl Context {
             for item in self.items.splice(start..end, splice.insert.iter().cloned()) {
                 self.totals.remove(&item);
             }
+        }
+        if splices.iter().any(|splice| splice.remove > 0) {
+            let messages = self.items().iter().filter(|item| item.origin.place().is_some());
+            self.totals.largest = messages.map(|item| item.size.tokens).max().unwrap_or(0);
         }
     }
 

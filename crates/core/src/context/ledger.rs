@@ -1,9 +1,12 @@
 //! The conservation ledger: every message of the app has exactly one fate, or the change is refused.
 
-use super::items::{Context, Departed, Offload, Origin, Placeholder, Why};
+use super::items::{Context, CoveredRange, Departed, Offload, Origin, Place, Placeholder, Why};
 use crate::error::{Code, Error, Result};
 use crate::order;
-use serde::{Deserialize, Serialize};
+use crate::wire::work::{self, WorkDone};
+use serde::ser::Error as _;
+use serde::{Deserialize, Serialize, Serializer};
+use std::iter;
 
 /// What became of one message.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -53,7 +56,7 @@ impl LedgerEntry {
     }
 
     /// Says what became of the message where nobody keeps its texts.
-    pub(crate) fn forget_references(&mut self) {
+    fn forget_references(&mut self) {
         if self.reference.take().is_none() {
             return;
         }
@@ -95,9 +98,81 @@ const LOST: &str = "the store lost it: its row of the log is missing, or is not 
 const REASONING_REMOVED: &str =
     "its signed reasoning is bound to what stood before it, and that changed (AN8); the log keeps it";
 
-/// The fate of every message of the app, in order.
-pub fn ledger(context: &Context) -> Vec<LedgerEntry> {
-    let mut entries = Vec::with_capacity(context.items().len());
+/// The fate of every message of the app: runs of neighbours that have the same, so that a long past takes little. It is told
+/// as JSON text, of which the host makes the entries when somebody asks for them.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Ledger(Vec<FateRun>);
+
+/// So many messages from the one of the entry on.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct FateRun {
+    count: usize,
+    first: LedgerEntry,
+}
+
+impl Ledger {
+    /// Of the messages of a context.
+    pub fn of(context: &Context) -> Self {
+        Ledger::joined(order::by_key(runs(context), |run| run.first.index as u64))
+    }
+
+    fn joined(runs: impl IntoIterator<Item = FateRun>) -> Self {
+        let mut joined: Vec<FateRun> = Vec::new();
+        for run in runs {
+            match joined.last_mut() {
+                Some(last) if last.is_before(&run) => last.count += run.count,
+                _ => joined.push(run),
+            }
+        }
+        Ledger(joined)
+    }
+
+    /// The entry of every message, in order.
+    pub fn entries(&self) -> Vec<LedgerEntry> {
+        let entries = self.0.iter().flat_map(|FateRun { count, first }| {
+            (first.index..first.index + count).map(|index| LedgerEntry { index, ..first.clone() })
+        });
+        entries.inspect(|_| work::note(WorkDone::Entries, 1)).collect()
+    }
+
+    /// Says what became of the messages where nobody keeps their texts.
+    pub(crate) fn forget_references(&mut self) {
+        self.0.iter_mut().for_each(|run| run.first.forget_references());
+    }
+}
+
+impl From<Vec<LedgerEntry>> for Ledger {
+    fn from(entries: Vec<LedgerEntry>) -> Self {
+        Ledger::joined(entries.into_iter().map(|entry| run(1, entry)))
+    }
+}
+
+impl Serialize for Ledger {
+    fn serialize<S: Serializer>(&self, to: S) -> std::result::Result<S::Ok, S::Error> {
+        let runs: Vec<_> = self.0.iter().map(|FateRun { count, first }| (count, first)).collect();
+        to.serialize_str(&serde_json::to_string(&runs).map_err(S::Error::custom)?)
+    }
+}
+
+impl FateRun {
+    /// The other one goes on with the same.
+    fn is_before(&self, other: &FateRun) -> bool {
+        let LedgerEntry { index, fate, quoted, checkpoint, reference, references, sha256, reason } =
+            &self.first;
+        let next = &other.first;
+        index + self.count == next.index
+            && (fate, quoted, reference, sha256) == (&next.fate, &next.quoted, &next.reference, &next.sha256)
+            && (checkpoint, references, reason) == (&next.checkpoint, &next.references, &next.reason)
+    }
+}
+
+fn run(count: usize, first: LedgerEntry) -> FateRun {
+    FateRun { count, first }
+}
+
+/// The runs of a context, in the order of its items.
+fn runs(context: &Context) -> Vec<FateRun> {
+    let mut runs = Vec::with_capacity(context.len());
     for Departed { from, to, why } in context.left() {
         let reason = match why {
             Why::Restored => RESTORED,
@@ -105,12 +180,12 @@ pub fn ledger(context: &Context) -> Vec<LedgerEntry> {
             Why::Removed => REMOVED,
             Why::Lost => LOST,
         };
-        let gone = |index| LedgerEntry { reason: Some(reason.into()), ..entry(index, Fate::Dropped) };
-        entries.extend((*from..*to).map(gone));
+        let gone = LedgerEntry { reason: Some(reason.into()), ..entry(*from, Fate::Dropped) };
+        runs.push(run(to - from, gone));
     }
     for item in context.items() {
         match &item.origin {
-            Origin::Message(place) => entries.push(entry(place.index, Fate::Verbatim)),
+            Origin::Message(place) => runs.push(run(1, entry(place.index, Fate::Verbatim))),
             Origin::Edited { place, offloads, reasoning_removed } => {
                 let refers = offloads.iter().any(|offload| offload.how.refers());
                 let fate = if refers { Fate::Offloaded } else { Fate::Reduced };
@@ -130,28 +205,43 @@ pub fn ledger(context: &Context) -> Vec<LedgerEntry> {
                 let reasons = [did.filter(|_| !refers), reasoning_removed.then_some(REASONING_REMOVED)];
                 let reasons: Vec<&str> = reasons.into_iter().flatten().collect();
                 let reason = (!reasons.is_empty()).then(|| reasons.join("; "));
-                entries.push(LedgerEntry { reason, ..referring(entry(place.index, fate), references) });
+                let edited = LedgerEntry { reason, ..referring(entry(place.index, fate), references) };
+                runs.push(run(1, edited));
             }
             Origin::Summary { checkpoint, covers, quotes, .. } => {
-                for cover in covers {
-                    for index in cover.from..cover.to {
-                        let own =
-                            cover.offloads.iter().filter(|(of, _)| *of == index).map(|(_, offload)| offload);
-                        let quoted = quotes.iter().any(|place| place.index == index);
-                        let fate = if quoted { Fate::Verbatim } else { Fate::Summarised };
-                        let checkpoint = Some(checkpoint.to_string());
-                        entries.push(LedgerEntry {
-                            quoted,
-                            checkpoint,
-                            ..referring(entry(index, fate), own)
-                        });
-                    }
-                }
+                runs.extend(covers.iter().flat_map(|cover| covered(cover, quotes, checkpoint)));
             }
             Origin::Acknowledgement => {}
         }
     }
-    order::by_key(entries, |entry| entry.index as u64)
+    runs
+}
+
+/// The messages that a summary stands for in the place of: up to the next one with offloads, or that is quoted, all are alike.
+fn covered(cover: &CoveredRange, quotes: &[Place], checkpoint: &str) -> Vec<FateRun> {
+    let within = cover.from..cover.to;
+    let offloads = cover.offloads.iter().filter(|(index, _)| within.contains(index));
+    let offloads = order::by_key(offloads.collect(), |(index, _)| *index as u64);
+    let quotes = quotes.iter().map(|place| place.index).filter(|index| within.contains(index));
+    let quotes = order::by_key(quotes.collect(), |index| *index as u64);
+    work::note(WorkDone::Offloads, offloads.len());
+    let (mut offloads, mut quotes) = (offloads.into_iter().peekable(), quotes.into_iter().peekable());
+    let (mut runs, mut at) = (Vec::new(), cover.from);
+    while at < cover.to {
+        let own = iter::from_fn(|| offloads.next_if(|(index, _)| *index == at)).map(|(_, offload)| offload);
+        let own: Vec<&Offload> = own.collect();
+        let quoted = iter::from_fn(|| quotes.next_if_eq(&at)).count() > 0;
+        let next = [offloads.peek().map(|(index, _)| *index), quotes.peek().copied()];
+        let to = match own.is_empty() && !quoted {
+            true => next.into_iter().flatten().min().unwrap_or(cover.to),
+            false => at + 1,
+        };
+        let fate = if quoted { Fate::Verbatim } else { Fate::Summarised };
+        let first = LedgerEntry { quoted, checkpoint: Some(checkpoint.into()), ..entry(at, fate) };
+        runs.push(run(to - at, referring(first, own.into_iter())));
+        at = to;
+    }
+    runs
 }
 
 fn entry(index: usize, fate: Fate) -> LedgerEntry {
@@ -221,4 +311,56 @@ fn broken(index: usize, what: &str) -> Error {
     );
     error.index = Some(index);
     error
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::context::{Item, Size};
+    use crate::message::Role;
+
+    const SIZE: Size = Size { tokens: 1, role: Role::User, calls: 0, results: 0, clearable: 0 };
+
+    /// A summary of so many messages, every fourth with an offload and every tenth quoted, and a message behind it.
+    fn context(messages: usize) -> Context {
+        let offload = |index: usize| Offload {
+            nth: 0,
+            reference: format!("off_{index}"),
+            sha256: format!("{index:x}"),
+            chars: 1,
+            how: Placeholder::Reference,
+        };
+        let offloads = (0..messages).step_by(4).map(|index| (index, offload(index))).collect();
+        let origin = Origin::Summary {
+            checkpoint: "cp_1".into(),
+            covers: vec![CoveredRange { from: 0, to: messages, offloads }],
+            quotes: (0..messages).step_by(10).map(|index| Place { seq: index as u64, index }).collect(),
+            prose: 0,
+            made: None,
+        };
+        let last = Origin::Message(Place { seq: messages as u64, index: messages });
+        [origin, last].into_iter().map(|origin| Item { body: "{}".into(), size: SIZE, origin }).collect()
+    }
+
+    #[test]
+    fn p2_a_ledger_looks_at_each_offload_once_and_makes_no_entry_until_it_is_asked() {
+        for messages in [500, 4_000] {
+            let context = context(messages);
+            WorkDone::ALL.into_iter().for_each(|what| _ = work::take(what));
+            let ledger = Ledger::of(&context);
+            let visited = work::take(WorkDone::Offloads) as usize;
+            assert_eq!((visited, work::take(WorkDone::Entries)), (messages / 4, 0));
+            let entries = ledger.entries();
+            assert_eq!(work::take(WorkDone::Entries) as usize, messages + 1);
+            for (index, entry) in entries.iter().enumerate().take(messages) {
+                let quoted = index % 10 == 0;
+                assert_eq!((entry.index, entry.quoted), (index, quoted));
+                assert_eq!(entry.fate, if quoted { Fate::Verbatim } else { Fate::Summarised });
+                assert_eq!(entry.reference, (index % 4 == 0).then(|| format!("off_{index}")));
+                assert_eq!(entry.checkpoint.as_deref(), Some("cp_1"));
+            }
+            assert_eq!(entries.last().unwrap().fate, Fate::Verbatim);
+            assert_eq!(Ledger::from(entries), ledger);
+        }
+    }
 }

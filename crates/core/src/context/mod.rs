@@ -10,7 +10,7 @@ pub use items::{
     Context, CoveredRange, Departed, Item, MessageSource, Offload, Origin, PinProposal, Place, Placeholder,
     Size, Splice, SummaryMeta, Totals, Why,
 };
-pub use ledger::{Fate, LedgerEntry, conserve, ledger};
+pub use ledger::{Fate, Ledger, LedgerEntry, conserve};
 pub use session_log::{LogEntry, SessionLog};
 pub use split::Keep;
 

@@ -1,5 +1,6 @@
 //! Ids and hashes: SHA-256 in hex, 128-bit ids in base32.
 
+use crate::wire::work::{self, WorkDone};
 use base32ct::{Base32Unpadded, Encoding};
 use sha2::{Digest, Sha256};
 
@@ -9,19 +10,23 @@ pub(crate) fn hash(parts: &[&[u8]]) -> [u8; 32] {
     for part in parts {
         hasher.update((part.len() as u64).to_le_bytes());
         hasher.update(part);
+        work::note(WorkDone::Hashed, part.len());
     }
     hasher.finalize().into()
 }
 
 /// SHA-256 of some bytes, in lower-case hex.
 pub(crate) fn sha256_hex(bytes: &[u8]) -> String {
-    hex(&Sha256::digest(bytes))
+    sha256_hex_of(&[bytes])
 }
 
 /// SHA-256 of some bytes that are in several places, in lower-case hex.
 pub(crate) fn sha256_hex_of(parts: &[&[u8]]) -> String {
     let mut hasher = Sha256::new();
-    parts.iter().for_each(|part| hasher.update(part));
+    for part in parts {
+        hasher.update(part);
+        work::note(WorkDone::Hashed, part.len());
+    }
     hex(&hasher.finalize())
 }
 

@@ -14,9 +14,9 @@
 //! | I9 | pages of terms are what the log makes of them; one that cannot be read is made again when it is needed |
 
 use super::NewBlob;
-use super::record::{self, LogRow, RowKind, SessionRow, Unread, ViewNote, ViewRow};
+use super::record::{self, LogRow, RowKind, SessionRow, Unread, ViewNote};
 use super::snapshots::{SnapshotMark, read_note};
-use crate::context::{Departed, Offload, Origin, conserve_origins};
+use crate::context::{Departed, Offload, conserve_origins};
 use crate::error::{Code, Error, Result};
 use crate::keys::ids;
 use crate::log::{Page, page_of};
@@ -242,7 +242,7 @@ impl ViewCheck {
         self.views += 1;
         let (number, before) = (self.views, self.now.take());
         let noted = usize::try_from(number - 1).ok().and_then(|at| log.views.get(at));
-        let view = record::decode::<ViewRow>(bytes, "view").ok();
+        let view = record::decode_view(bytes).ok();
         let is_noted = noted.is_none_or(|(.., noted)| noted.is_of(bytes));
         let Some(mut view) = view.filter(|_| is_noted) else {
             found.add("I3", format!("view {number} is not what was written"));
@@ -263,7 +263,7 @@ impl ViewCheck {
         };
         let now = CheckedView { left, restored, to, items: record::replay(items, view) };
         self.conserve(number, &now, messages, log, found);
-        let offloads = now.items.iter().flat_map(|(origin, _)| offloads_of(origin));
+        let offloads = now.items.iter().flat_map(|(origin, _)| origin.every_offload());
         let new = offloads.filter(|(_, offload)| self.seen.insert(offload.reference.clone()));
         let new = new.map(|(index, offload)| (index, offload.clone())).collect();
         self.now = Some(now);
@@ -289,20 +289,6 @@ impl ViewCheck {
         if let Some(place) = places.find(|place| is_elsewhere(place.seq, place.index)) {
             found.add("I3", format!("view {number} takes log row {} for message {}", place.seq, place.index));
         }
-    }
-}
-
-/// Offloads that an item refers to or stands for, with the index of their message.
-fn offloads_of(origin: &Origin) -> Vec<(usize, &Offload)> {
-    match origin {
-        Origin::Edited { place, offloads, .. } => {
-            offloads.iter().map(|offload| (place.index, offload)).collect()
-        }
-        Origin::Summary { covers, .. } => covers
-            .iter()
-            .flat_map(|cover| cover.offloads.iter().map(|(index, offload)| (*index, offload)))
-            .collect(),
-        Origin::Message(_) | Origin::Acknowledgement => Vec::new(),
     }
 }
 

@@ -26,7 +26,13 @@ impl State {
 
     /// True when the session acts.
     pub(crate) fn is_due(&self) -> bool {
-        self.pays || self.settings.threshold.is_reached(self.tokens(), self.fixed_tokens)
+        self.pays || self.is_large()
+    }
+
+    /// True when the prompt is as large as the threshold, or above it where the preset acts only there (`S3.2`).
+    fn is_large(&self) -> bool {
+        let limit = self.threshold();
+        if self.settings.threshold.strict { self.tokens() > limit } else { self.tokens() >= limit }
     }
 
     /// True when the model can read what left the prompt.
@@ -42,6 +48,6 @@ impl State {
 
     /// True when it acts because that pays, and not because of its size.
     pub(crate) fn is_due_by_price(&self) -> bool {
-        self.pays && !self.settings.threshold.is_reached(self.tokens(), self.fixed_tokens)
+        self.pays && !self.is_large()
     }
 }

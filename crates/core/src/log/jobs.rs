@@ -5,6 +5,7 @@
 use super::guard::SessionGuard;
 use super::record::{self, SCHEMA};
 use super::retry::{Tried, conflict, retry, retryable};
+use super::stage::TO_UPKEEP;
 use super::staging;
 use super::state::State;
 use super::stored::{PAGE, commit_again};
@@ -275,7 +276,13 @@ async fn read(io: &Io, sid: &str, id: &str) -> Result<(Option<JobRow>, BTreeMap<
 ///
 /// Errors: [`Code::Aborted`].
 pub(super) async fn recover(io: &Io, state: &State) -> Result<()> {
-    match try_recover(io, state).await {
+    let closed = async {
+        if !are_open(io, state).await? {
+            return Ok(());
+        }
+        (TO_UPKEEP.enter(io).await?.close_jobs)(io, state).await
+    };
+    match closed.await {
         Err(error) if error.code == Code::Aborted => Err(error),
         Err(error) => {
             io.log(LogLevel::Warn, format!("Jobs that were stopped half-way could not be closed: {error}"));
@@ -285,24 +292,47 @@ pub(super) async fn recover(io: &Io, state: &State) -> Result<()> {
     }
 }
 
-async fn try_recover(io: &Io, state: &State) -> Result<()> {
-    let sid = &state.sid;
+/// Is there anything to close? Not where a few jobs are all that there is, and all of them ended.
+async fn are_open(io: &Io, state: &State) -> Result<bool> {
+    #[derive(Deserialize)]
+    struct OfState<'a> {
+        state: &'a str,
+    }
+    let (jobs, answers) = all_of(io, &state.sid).await?;
+    if !answers.is_empty() || jobs.len() > ENDED {
+        return Ok(true);
+    }
+    if jobs.is_empty() {
+        return Ok(false);
+    }
+    let has_ended = |bytes: &[u8]| {
+        let row = std::str::from_utf8(bytes).ok().and_then(|text| serde_json::from_str(text).ok());
+        row.is_some_and(|OfState { state }| matches!(state, "done" | "abandoned"))
+    };
+    Ok(!wide::read(io, jobs).await?.iter().flatten().all(|bytes| has_ended(bytes)))
+}
+
+/// The keys of a session's jobs, and of the answers that they have.
+async fn all_of(io: &Io, sid: &str) -> Result<(Vec<Key>, Vec<Key>)> {
     let (mut jobs, mut answers): (Vec<Key>, Vec<Key>) = Default::default();
     let mut after = None;
     loop {
         let prefix = keys::all("jobs", sid);
         let scan = Scan { prefix, after, limit: ROWS, max_bytes: PAGE, reverse: false, keys_only: true };
         let entries = wide::scan(io, scan).await?;
-        let Some((last, _)) = entries.last() else { break };
+        let Some((last, _)) = entries.last() else { return Ok((jobs, answers)) };
         after = Some(last.clone());
         let (of_jobs, of_answers): (Vec<Key>, Vec<Key>) =
             entries.into_iter().map(|(key, _)| key).partition(|key| keys::answer_of(key).is_none());
         jobs.extend(of_jobs);
         answers.extend(of_answers);
     }
-    if jobs.is_empty() && answers.is_empty() {
-        return Ok(());
-    }
+}
+
+/// Closes what was stopped half-way.
+pub(super) async fn close(io: &Io, state: &State) -> Result<()> {
+    let sid = &state.sid;
+    let (jobs, answers) = all_of(io, sid).await?;
     let now = io.now().await?;
     let mut live: BTreeSet<&Key> = BTreeSet::new();
     let (mut ended, mut abandoned, mut staged) = (Vec::new(), Vec::new(), Vec::new());

@@ -1,22 +1,18 @@
-//! Opening a session: as it was left, or mended where the platform broke it ([`super::recovery`]). Every step is
-//! one batch or none, so whoever dies on the way leaves what the next opening goes on from.
+//! Opening a session: as it was left ([`super::intact`]), or mended where the platform broke it ([`super::recovery`]). Every
+//! step is one batch or none, so whoever dies on the way leaves what the next opening goes on from.
 
 use super::deletion::free_name;
-use super::jobs;
 use super::known::KnownMessages;
-use super::loss::{absent, lost_session, refused};
+use super::loss::refused;
 use super::migrations;
-use super::rebuild;
 use super::record::{SessionRow, Unread};
-use super::recovery;
-use super::retry::{Tried, conflict, retry};
+use super::stage::TO_UPKEEP;
 use super::state::{State, measure};
 use super::stored::{bodies, log_items, view_items};
-use super::watermark::{self, HostRecord};
+use super::watermark;
 use crate::context::{Context, Item, Origin, conserve};
 use crate::error::{Code, Error, Result};
-use crate::log::renamed;
-use crate::step::{Effect, Io, Loss, LossKind, Notice};
+use crate::step::{Effect, Io, Loss, Notice};
 use crate::wire::{self, Evidence, Format};
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -30,14 +26,13 @@ impl State {
         let known = watermark::known(io, &self.settings, &self.row.id).await?;
         self.told_losses = known.mark.as_ref().map_or(0, |mark| mark.losses);
         let begun = self.clone();
-        let losses = retry(io, None, async |_| {
-            let recovered = self.recover(io, &known, named).await?;
-            if recovered.is_none() {
-                self.clone_from(&begun);
+        let losses = match self.read_intact(io, &known).await? {
+            Some(losses) => losses,
+            None => {
+                *self = begun;
+                (TO_UPKEEP.enter(io).await?.recover)(self, io, &known, named).await?
             }
-            Ok(recovered.map_or_else(|| Tried::Lost(conflict(), None), Tried::Done))
-        });
-        let losses = losses.await?;
+        };
         if losses.is_empty() {
             self.mark(io);
         } else {
@@ -48,43 +43,6 @@ impl State {
             io.tell(Effect::Notify(Notice::DataLoss { loss }));
         }
         Ok(())
-    }
-
-    /// Reads the session, and mends it first where that is needed. `None` when someone else wrote to it meanwhile.
-    async fn recover(&mut self, io: &Io, known: &HostRecord, named: bool) -> Result<Option<Vec<Loss>>> {
-        let mut losses = Vec::new();
-        let platform = known.lost.as_ref().map(|reason| Loss::new(LossKind::Platform, reason.as_str()));
-        losses.extend(platform.clone());
-        let Some(name) = recovery::name(io, self, known).await? else { return Ok(None) };
-        let Some(found) = name else {
-            let missing = known.mark.as_ref().map(lost_session);
-            if let Some(loss) = missing.clone().or(platform.filter(|_| named)) {
-                self.accept(&loss)?;
-            }
-            if self.settings.must_exist && losses.is_empty() && missing.is_none() {
-                return Err(absent(&self.row.id));
-            }
-            losses.extend(missing);
-            return Ok(Some(losses));
-        };
-        self.sid = found.sid;
-        let Some(mut row) = rebuild::row(io, self).await? else { return Ok(None) };
-        row.losses.extend(found.mended);
-        let told = row.losses.iter().filter_map(|loss| loss.lost_records).max();
-        if let Some(mark) = &known.mark
-            && let Some(loss) = recovery::behind(io, self, &row, mark).await?
-            && (told.is_none() || loss.lost_records > told)
-        {
-            losses.push(loss);
-        }
-        let formerly = row.formerly.clone();
-        if recovery::context(io, self, row).await?.is_none() {
-            return Ok(None);
-        }
-        renamed::sweep_all(io, &formerly, self.max_batch_ops).await?;
-        jobs::recover(io, self).await?;
-        losses.extend(self.row.losses.iter().cloned());
-        Ok(Some(losses))
     }
 
     /// Refuses to go on without what is lost, unless the app said that it may be.
@@ -124,7 +82,7 @@ impl State {
         self.given_up += u64::from(self.unstored.take().is_some());
         self.context = Rc::new(Context::of(self.items(io, unread).await?, left));
         conserve(&self.context, self.row.messages)
-            .map_err(|error| Error::new(Code::StoreCorrupt, error.message))
+            .map_err(|error| Error::new(Code::StoreCorrupt, error.into_parts().message))
     }
 
     /// Refuses a session in another format than the app says.

@@ -99,7 +99,6 @@ impl State {
             None if self.row.id.is_empty() => context,
             _ => meter.cached(now, &self.prices()).min(context),
         };
-        let items = self.context.items();
         CostSnapshot {
             context,
             cached,
@@ -108,7 +107,7 @@ impl State {
             read: if asks { context.saturating_sub(kept) } else { 0 },
             in_thread: self.asks_in_thread(),
             summary: if asks { summary } else { 0 },
-            is_turn: items.last().is_some_and(|item| item.size.role == Role::User),
+            is_turn: self.context.last().is_some_and(|item| item.size.role == Role::User),
         }
     }
 

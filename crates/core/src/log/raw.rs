@@ -37,7 +37,7 @@ impl LogReader {
 
     /// The body of a message.
     pub(crate) async fn body(&self, io: &Io, place: Place) -> Result<Rc<str>> {
-        let item = self.context.items().iter().find(|item| item.origin == Origin::Message(place));
+        let item = self.context.message(place.seq).filter(|item| item.origin == Origin::Message(place));
         if let Some(body) = item.map(|item| &item.body).or_else(|| self.unlogged.get(&place.index)) {
             return Ok(Rc::clone(body));
         }

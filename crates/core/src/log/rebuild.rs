@@ -2,18 +2,19 @@
 //! log as it ends.
 
 use super::deletion::free_name;
+use super::intact::{agrees, last_row};
 use super::record::{self, LogRow, RowKind, SessionRow, ViewNote};
 use super::recovery::{batch, read_one, written};
 use super::snapshots::{SnapshotMark, SnapshotNote};
 use super::state::{State, measure};
-use super::stored::{PAGE, page, position, readable_page};
-use super::wide;
+use super::stored::{page, readable_page};
 use super::{migrations, seal};
 use crate::checkpoint::Goal;
 use crate::context::MessageSource;
 use crate::error::{Code, Result};
 use crate::keys::batch::{Key, keys};
-use crate::step::{Io, Loss, LossKind, Scan};
+use crate::policy::Rung;
+use crate::step::{Io, Loss, LossKind};
 use crate::wire::{self, Evidence, Format};
 use std::rc::Rc;
 
@@ -147,23 +148,6 @@ async fn put(io: &Io, state: &State, version: Option<u64>, strays: &[Key], row: 
     written(io, batch(expect, vec![(key, seal::write(row)?)], Vec::new())).await
 }
 
-/// The last row of the log, and its position.
-pub(crate) async fn last_row(io: &Io, sid: &str) -> Result<Option<(u64, Vec<u8>)>> {
-    let prefix = keys::all("log", sid);
-    let scan = Scan { prefix, after: None, limit: 1, max_bytes: PAGE, reverse: true, keys_only: false };
-    Ok(wide::scan(io, scan).await?.into_iter().next().and_then(|(key, bytes)| Some((position(&key)?, bytes))))
-}
-
-fn agrees(row: &SessionRow, last: Option<&(u64, Vec<u8>)>) -> bool {
-    match last {
-        None => row.next_seq == 0,
-        // A damaged row of the log is no reason to doubt the session's, which says what its hash was.
-        Some((seq, bytes)) => {
-            seq + 1 == row.next_seq && record::read_row(bytes).map_or(true, |(_, hash)| hash == row.head)
-        }
-    }
-}
-
 /// What the log says of its session.
 #[derive(Default)]
 struct Tail {
@@ -175,7 +159,8 @@ struct Tail {
     tokens: usize,
     generation: u64,
     tail_from: u64,
-    compressions: u64,
+    /// Views that summarized the history.
+    summaries: Vec<u64>,
     snapshots: Vec<SnapshotMark>,
     goal: Option<Goal>,
     format: Option<Format>,
@@ -244,11 +229,16 @@ impl Tail {
         self.updated_at = row.at;
         if let Some(noted) = ViewNote::of(row) {
             (self.generation, self.tail_from) = (noted.view, seq + 1);
-            self.compressions += u64::from(noted.rung == "summarise");
+            if noted.rung == Rung::Summarise.stored() {
+                self.summaries.push(noted.view);
+            }
+            if let Some(last) = noted.undoes_to {
+                self.summaries.retain(|view| *view <= last);
+            }
         }
         if row.kind == RowKind::Snapshot {
             self.snapshots.push(SnapshotMark { id: row.id.clone(), seq });
-            if let Ok(note) = serde_json::from_str::<SnapshotNote>(row.body.get()) {
+            if let Ok(note) = crate::wire::objects::from_str::<SnapshotNote>(row.body.get()) {
                 self.goal = note.goal;
             }
         }
@@ -267,7 +257,7 @@ impl Tail {
             tokens: self.tokens,
             generation: self.generation,
             tail_from: self.tail_from,
-            compressions: self.compressions,
+            compressions: self.summaries.len() as u64,
             pending_step: true,
             created_at: self.created_at.unwrap_or(base.created_at),
             updated_at: self.updated_at.max(base.updated_at),

@@ -4,6 +4,7 @@ mod view;
 
 pub(crate) use view::{
     Cause, StoredItem, Unread, ViewNote, ViewRow, WHOLE_EVERY, load_items, replay, store_change, store_items,
+    version_of,
 };
 
 use super::known::KeyChain;
@@ -23,7 +24,8 @@ use serde_json::{Map, Value};
 
 /// Version of every record that this release writes. Releases of the same hundred read each other's records and keep what
 /// they do not know, so that an app can be rolled back; older ones are brought up to date when a session is opened
-/// ([`super::migrations`]). 100 was the first; 101 added pins, compressions, goals, quotes, rewinds and parents.
+/// ([`super::migrations`]). 100 was the first; 101 added pins, compressions, goals, quotes, rewinds and parents. Views have a
+/// newer one where they hold what a release of this hundred would misread ([`view::NEWEST`]).
 pub const SCHEMA: u32 = 101;
 
 /// The row of a session that changes; everything else is written once.
@@ -173,8 +175,7 @@ fn is_first(ver: &u64) -> bool {
 }
 
 /// Kinds of log row.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum RowKind {
     /// A message of the app.
     Message,
@@ -183,6 +184,8 @@ pub(crate) enum RowKind {
     /// The state of the session at this position, to be restored.
     Snapshot,
 }
+
+crate::wire::named!(RowKind { Message = "message", View = "view", Snapshot = "snapshot" });
 
 /// A log row.
 #[derive(Debug, Serialize, Deserialize)]
@@ -263,16 +266,29 @@ pub(crate) fn decode<'a, T: Deserialize<'a>>(bytes: &'a [u8], what: &str) -> Res
     parse(bytes, what)
 }
 
+/// Reads a view and checks its version.
+///
+/// Errors: [`Code::StoreCorrupt`], [`Code::SchemaTooNew`].
+pub(crate) fn decode_view(bytes: &[u8]) -> Result<ViewRow> {
+    refuse_above(view::NEWEST, version_in(bytes, "view")?, "view")?;
+    parse(bytes, "view")
+}
+
 /// The version of a record.
 ///
 /// Errors: [`Code::StoreCorrupt`], [`Code::SchemaTooNew`].
 pub(crate) fn version(bytes: &[u8], what: &str) -> Result<u32> {
+    let v = version_in(bytes, what)?;
+    check_version(v, what)?;
+    Ok(v)
+}
+
+fn version_in(bytes: &[u8], what: &str) -> Result<u32> {
     #[derive(Deserialize)]
     struct RowVersion {
         v: u32,
     }
     let RowVersion { v } = parse(bytes, what)?;
-    check_version(v, what)?;
     Ok(v)
 }
 
@@ -280,12 +296,16 @@ pub(crate) fn version(bytes: &[u8], what: &str) -> Result<u32> {
 ///
 /// Errors: [`Code::SchemaTooNew`].
 pub(crate) fn check_version(v: u32, what: &str) -> Result<()> {
-    if v / 100 > SCHEMA / 100 {
+    refuse_above(SCHEMA, v, what)
+}
+
+fn refuse_above(newest: u32, v: u32, what: &str) -> Result<()> {
+    if v / 100 > newest / 100 {
         return Err(Error::new(
             Code::SchemaTooNew,
             format!(
                 "a {what} was written by schema {v}, this release reads up to {}99: update the library",
-                SCHEMA / 100
+                newest / 100
             ),
         ));
     }
@@ -295,7 +315,7 @@ pub(crate) fn check_version(v: u32, what: &str) -> Result<()> {
 fn parse<'a, T: Deserialize<'a>>(bytes: &'a [u8], what: &str) -> Result<T> {
     let text = std::str::from_utf8(bytes)
         .map_err(|_| Error::new(Code::StoreCorrupt, format!("a {what} in the store is not text")))?;
-    serde_json::from_str(text).map_err(|error| {
+    crate::wire::objects::from_str(text).map_err(|error| {
         Error::new(
             Code::StoreCorrupt,
             format!("a {what} in the store cannot be read: {}", Error::of_json(&error)),

@@ -7,25 +7,77 @@
 //! * R5: the view, or what it refers to, cannot be read: an earlier view stands, down to the plain log.
 
 use super::deletion::free_name;
-use super::loss::lost_session;
-use super::rebuild::last_row;
-use super::record::{self, Cause, NameRow, RowKind, SessionRow, Unread, ViewNote};
-use super::retry::retryable;
+use super::intact::{StandingView, last_row, offloads_of, view, with_bodies};
+use super::loss::{absent, lost_session};
+use super::record::{self, Cause, NameRow, SessionRow, Unread};
+use super::retry::{Tried, conflict, retry, retryable};
 use super::state::{ContextChange, State, measure};
-use super::stored::{PAGE, name_row, readable_items, session_row, views_from_whole};
+use super::stored::{PAGE, name_row, readable_items, session_row};
 use super::watermark::{HostRecord, Watermark};
 use super::wide;
-use super::{offloads, seal};
+use super::{jobs, offloads, rebuild, renamed, seal};
 use crate::context::{
-    Context, Departed, Item, MessageSource, Origin, Place, Splice, Why, conserve_origins, join_left,
+    Context, Departed, Item, MessageSource, Origin, Splice, Why, conserve_origins, join_left,
 };
 use crate::error::{Code, Error, Result};
 use crate::keys::batch::{Batch, Durability, Key, KeyPart, keys};
 use crate::message::Role;
 use crate::step::{Io, Loss, LossKind, Scan};
 use crate::wire::{Author, Format};
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::HashSet;
 use std::rc::Rc;
+
+impl State {
+    /// Reads the session, and mends it first where that is needed: what was lost or mended.
+    pub(super) async fn recover(&mut self, io: &Io, known: &HostRecord, named: bool) -> Result<Vec<Loss>> {
+        let begun = self.clone();
+        let losses = retry(io, None, async |_| {
+            let recovered = self.try_recover(io, known, named).await?;
+            if recovered.is_none() {
+                self.clone_from(&begun);
+            }
+            Ok(recovered.map_or_else(|| Tried::Lost(conflict(), None), Tried::Done))
+        });
+        losses.await
+    }
+
+    /// `None` when someone else wrote to it meanwhile.
+    async fn try_recover(&mut self, io: &Io, known: &HostRecord, named: bool) -> Result<Option<Vec<Loss>>> {
+        let mut losses = Vec::new();
+        let platform = known.lost.as_ref().map(|reason| Loss::new(LossKind::Platform, reason.as_str()));
+        losses.extend(platform.clone());
+        let Some(name) = name(io, self, known).await? else { return Ok(None) };
+        let Some(found) = name else {
+            let missing = known.mark.as_ref().map(lost_session);
+            if let Some(loss) = missing.clone().or(platform.filter(|_| named)) {
+                self.accept(&loss)?;
+            }
+            if self.settings.must_exist && losses.is_empty() && missing.is_none() {
+                return Err(absent(&self.row.id));
+            }
+            losses.extend(missing);
+            return Ok(Some(losses));
+        };
+        self.sid = found.sid;
+        let Some(mut row) = rebuild::row(io, self).await? else { return Ok(None) };
+        row.losses.extend(found.mended);
+        let told = row.losses.iter().filter_map(|loss| loss.lost_records).max();
+        if let Some(mark) = &known.mark
+            && let Some(loss) = behind(io, self, &row, mark).await?
+            && (told.is_none() || loss.lost_records > told)
+        {
+            losses.push(loss);
+        }
+        let formerly = row.formerly.clone();
+        if context(io, self, row).await?.is_none() {
+            return Ok(None);
+        }
+        renamed::sweep_all(io, &formerly, self.max_batch_ops).await?;
+        jobs::recover(io, self).await?;
+        losses.extend(self.row.losses.iter().cloned());
+        Ok(Some(losses))
+    }
+}
 
 /// Writes a batch; false when someone else wrote first, or when that is not known.
 pub(super) async fn written(io: &Io, batch: Batch) -> Result<bool> {
@@ -185,14 +237,6 @@ pub(super) async fn behind(
 
 // ---- R5 -------------------------------------------------------------------------------------------------------------
 
-/// A view, and what is behind it.
-#[derive(Default)]
-struct StandingView {
-    items: Vec<Unread>,
-    left: Vec<Departed>,
-    to: u64,
-}
-
 /// Reads the context into the state. Where it cannot be read as it was, one that can be read takes its place, in one batch
 /// (R5). `None` when someone else wrote to the session meanwhile.
 pub(crate) async fn context(io: &Io, state: &mut State, row: SessionRow) -> Result<Option<()>> {
@@ -280,36 +324,9 @@ async fn standing(io: &Io, sid: &str, row: &SessionRow, losses: &mut Vec<Loss>) 
     Ok(StandingView::default())
 }
 
-/// A view, as the log of `rows` rows tells of it.
-async fn view(io: &Io, sid: &str, generation: u64, rows: u64) -> Result<StandingView> {
-    let corrupt = || Error::new(Code::StoreCorrupt, format!("view {generation} is not what was written"));
-    let views = views_from_whole(io, sid, generation).await?;
-    let keys = views.iter().map(|(view, _)| keys::log(sid, view.to.saturating_sub(1))).collect();
-    let notes = wide::read(io, keys).await?;
-    let mut standing = StandingView::default();
-    for ((mut view, bytes), note) in views.into_iter().zip(notes) {
-        // It was written together with its row of the log.
-        if view.to > rows {
-            return Err(corrupt());
-        }
-        // A note that is damaged says nothing about its view.
-        if let Ok((row, _)) = record::read_row(&note.unwrap_or_default())
-            && ViewNote::of(&row).is_none_or(|noted| noted.view != view.generation || !noted.is_of(&bytes))
-        {
-            return Err(corrupt());
-        }
-        standing.left = std::mem::take(&mut view.left);
-        standing.to = view.to;
-        standing.items = record::replay(standing.items, view);
-    }
-    Ok(standing)
-}
-
 /// Messages whose offloads are not all in the store stand for themselves again. Returns how many.
 async fn restore_results(io: &Io, sid: &str, items: &mut [Unread]) -> Result<usize> {
-    let wanted = items.iter().flat_map(|(origin, _)| origin.offloads());
-    let wanted: BTreeMap<String, String> =
-        wanted.map(|offload| (offload.reference.clone(), offload.sha256.clone())).collect();
+    let wanted = offloads_of(items);
     if wanted.is_empty() {
         return Ok(0);
     }
@@ -335,13 +352,7 @@ pub(crate) async fn readable(
     left: Vec<Departed>,
     messages: usize,
 ) -> Result<(Vec<Unread>, Vec<Departed>, usize)> {
-    let unread = items.iter().filter(|(_, body)| body.is_none()).filter_map(|(origin, _)| origin.place());
-    let read = readable_bodies(io, sid, &unread.collect::<Vec<_>>()).await?;
-    let with_body = |(origin, body): Unread| {
-        let body = body.or_else(|| read.get(&origin.place()?.seq).cloned());
-        body.map(|body| (origin, Some(body)))
-    };
-    let items: Vec<Unread> = items.into_iter().filter_map(with_body).collect();
+    let items = with_bodies(io, sid, items).await?;
     let is_whole =
         |left: &[Departed]| conserve_origins(items.iter().map(|(origin, _)| origin), left, messages);
     if is_whole(&left).is_ok() {
@@ -350,26 +361,8 @@ pub(crate) async fn readable(
     let gone = missing(&items, &left, messages);
     let lost = gone.iter().map(|run| run.to - run.from).sum();
     let left = join_left(left.into_iter().chain(gone).collect());
-    is_whole(&left).map_err(|error| Error::new(Code::StoreCorrupt, error.message))?;
+    is_whole(&left).map_err(|error| Error::new(Code::StoreCorrupt, error.into_parts().message))?;
     Ok((items, left, lost))
-}
-
-/// The bodies of messages by their positions in the log, but for those whose row cannot be read.
-pub(crate) async fn readable_bodies(io: &Io, sid: &str, places: &[Place]) -> Result<HashMap<u64, Rc<str>>> {
-    let mut read = HashMap::new();
-    for page in places.chunks(256) {
-        let rows = wide::read(io, page.iter().map(|place| keys::log(sid, place.seq)).collect()).await?;
-        for (place, bytes) in page.iter().zip(rows) {
-            match record::read_row(&bytes.unwrap_or_default()) {
-                Ok((row, _)) if (row.seq, row.n, row.kind) == (place.seq, place.index, RowKind::Message) => {
-                    read.insert(place.seq, Rc::from(row.body.get()));
-                }
-                Err(error) if error.code != Code::StoreCorrupt => return Err(error),
-                _ => {}
-            }
-        }
-    }
-    Ok(read)
 }
 
 /// The messages of the first `messages` that have no fate.

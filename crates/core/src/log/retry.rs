@@ -58,7 +58,7 @@ pub(crate) async fn retry_from<T>(
     lost: usize,
     mut attempt: impl AsyncFnMut(Round) -> Result<Tried<T>>,
 ) -> Result<T> {
-    let (mut moved, mut last) = (false, conflict());
+    let (mut moved, mut last) = (false, None);
     for nth in (0..=RACES).skip(lost) {
         let (error, written) = match attempt(Round { nth, moved }).await? {
             Tried::Done(done) => return Ok(done),
@@ -72,9 +72,9 @@ pub(crate) async fn retry_from<T>(
         if let (true, Some(done)) = (is_written, done) {
             return Ok(done);
         }
-        last = error;
+        last = Some(error);
     }
-    Err(last)
+    Err(last.unwrap_or_else(conflict))
 }
 
 /// Waits after race `nth`, and takes over what is stored: whether the view is another one, and whether the row called `id`

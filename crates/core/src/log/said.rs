@@ -57,6 +57,6 @@ fn leaves(name: &str, value: &Value<'_>, text: &mut String) {
         Value::Str(value) => push_line(text, name, value),
         Value::Array(items) => items.iter().for_each(|item| leaves(name, item, text)),
         Value::Object(fields) => fields.iter().for_each(|(name, field)| leaves(name, field, text)),
-        Value::Bool(_) | Value::Number(_) => push_line(text, name, &value.to_string()),
+        Value::Bool(_) | Value::Number(_) => push_line(text, name, &crate::wire::json(value)),
     }
 }

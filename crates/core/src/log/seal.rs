@@ -86,7 +86,9 @@ pub(super) fn check(bytes: &[u8]) -> Result<()> {
         ver: u64,
     }
     let corrupt = || Error::new(Code::StoreCorrupt, "the row of the session is not what was written");
-    let Counted { ver } = serde_json::from_slice(bytes).map_err(|_| corrupt())?;
+    // As text, as all else is read: for bytes the parser would be there a second time. Damaged texts are not its business.
+    let text = String::from_utf8_lossy(bytes);
+    let Counted { ver } = crate::wire::objects::from_str(&text).map_err(|_| corrupt())?;
     let Some((row, of, hash)) = sealed(bytes) else { return Ok(()) };
     let is_sound = match of.parse::<u64>() {
         // A release that seals nothing wrote it since. It would not have changed this number alone: then that is damaged,

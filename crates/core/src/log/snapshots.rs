@@ -15,8 +15,7 @@ use crate::step::Io;
 use serde::{Deserialize, Serialize};
 
 /// What a snapshot is for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SnapshotPurpose {
     /// To go on from after a fault.
     Recovery,
@@ -25,6 +24,12 @@ pub enum SnapshotPurpose {
     /// Taken by the session itself before a step that is to make a prompt fit (`S5.15`).
     Emergency,
 }
+
+crate::wire::named!(SnapshotPurpose {
+    Recovery = "recovery",
+    Rollback = "rollback",
+    Emergency = "emergency",
+});
 
 impl SnapshotPurpose {
     /// A purpose that the app may give.
@@ -99,7 +104,7 @@ pub(crate) fn read_note(bytes: &[u8], mark: &SnapshotMark) -> Result<(SnapshotNo
     if row.kind != RowKind::Snapshot || row.id != mark.id {
         return Err(broken());
     }
-    let note = serde_json::from_str(row.body.get()).map_err(|_| broken())?;
+    let note = crate::wire::objects::from_str(row.body.get()).map_err(|_| broken())?;
     Ok((note, row.n, row.at))
 }
 

@@ -6,6 +6,7 @@ use super::guard::SessionGuard;
 use super::jobs::JobRow;
 use super::offloads::{NewBlob, PART};
 use super::record::{self, SCHEMA};
+use super::stage::{LargeRows, StagedJob, TO_UPKEEP};
 use super::state::ContextChange;
 use super::stored::commit_again;
 use super::wide::{self, Wide};
@@ -69,7 +70,8 @@ impl SessionGuard {
         let mut staged = Vec::new();
         for blob in big {
             let reference = &blob.offload.reference;
-            staged.extend(self.stage(io, reference, blob.rows_of(&sid)?).await?);
+            let rows = Box::new(blob.rows_of(&sid)?);
+            staged.extend((TO_UPKEEP.enter(io).await?.stage)(self, io, reference, rows).await?);
         }
         for (key, value) in rows {
             if !wide::is_wide(&key, &value) {
@@ -79,7 +81,8 @@ impl SessionGuard {
             let wide = Wide::of(&value);
             let parts = wide::parts(&sid, wide.id(), &value).map(|(key, part)| (key, part.to_vec()));
             if value.len() > BIG {
-                staged.extend(self.stage(io, wide.id(), parts).await?);
+                staged
+                    .extend((TO_UPKEEP.enter(io).await?.stage)(self, io, wide.id(), Box::new(parts)).await?);
             } else {
                 batch.puts.extend(parts);
             }
@@ -96,12 +99,7 @@ impl SessionGuard {
     /// what it is called says what it is.
     ///
     /// Errors: [`Code::Conflict`] when the session was changed since it was read, or someone else writes the same blob.
-    async fn stage(
-        &self,
-        io: &Io,
-        blob: &str,
-        rows: impl Iterator<Item = (Key, Vec<u8>)>,
-    ) -> Result<Option<(Key, u64)>> {
+    pub(super) async fn stage(&self, io: &Io, blob: &str, rows: LargeRows<'_>) -> Result<StagedJob> {
         let (sid, most, session) = {
             let state = self.state();
             (state.sid.clone(), state.max_batch_ops, (keys::session(&state.sid), Some(state.row.ver)))

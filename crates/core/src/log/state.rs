@@ -3,7 +3,7 @@
 mod change;
 mod pending;
 
-pub(crate) use change::{ContextChange, Summarised};
+pub(crate) use change::{ContextChange, Restored, Summarised};
 pub(crate) use pending::{FormatDecision, PendingMessage};
 
 use super::keyed;
@@ -368,7 +368,7 @@ impl State {
         row.tail_from = row.next_seq + 1;
         let (whole, splices) = record::store_change(&self.context, &change.splices, generation)?;
         let view = ViewRow {
-            v: SCHEMA,
+            v: record::version_of(&splices),
             generation,
             to: row.tail_from,
             messages: row.messages,
@@ -379,9 +379,9 @@ impl State {
             cause: Cause { input: self.row.head.clone(), ..change.cause.clone() },
         };
         let view = record::encode(&view)?;
-        let Cause { rung, snapshot, .. } = &change.cause;
-        let (rung, snapshot, sha256) = (rung.clone(), snapshot.clone(), Some(ids::sha256_hex(&view)));
-        let note = ViewNote { view: generation, rung, snapshot, sha256 };
+        let Cause { rung, snapshot, undoes_to, .. } = change.cause.clone();
+        let sha256 = Some(ids::sha256_hex(&view));
+        let note = ViewNote { view: generation, rung, snapshot, undoes_to, sha256 };
         let note = String::from_utf8_lossy(&record::encode(&note)?).into_owned();
         let id = view_id(commit_id, &row.head);
         let mut puts = vec![self.log_row(&mut row, id, RowKind::View, now, &note)?];

@@ -190,7 +190,7 @@ pub(super) async fn views_from_whole(io: &Io, sid: &str, generation: u64) -> Res
     let mut views = Vec::new();
     for bytes in rows.into_iter().rev() {
         let bytes = bytes.ok_or_else(missing_view)?;
-        let view: ViewRow = record::decode(&bytes, "view")?;
+        let view: ViewRow = record::decode_view(&bytes)?;
         let is_whole = view.whole.is_some();
         views.push((view, bytes));
         if is_whole {
@@ -204,7 +204,7 @@ pub(super) async fn views_from_whole(io: &Io, sid: &str, generation: u64) -> Res
 /// The row of view `generation`.
 pub(crate) async fn view_row(io: &Io, sid: &str, generation: u64) -> Result<ViewRow> {
     let bytes = wide::read(io, vec![keys::view(sid, generation)]).await?.into_iter().next().flatten();
-    record::decode(&bytes.ok_or_else(missing_view)?, "view")
+    record::decode_view(&bytes.ok_or_else(missing_view)?)
 }
 
 fn missing_view() -> Error {

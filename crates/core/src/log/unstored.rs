@@ -3,6 +3,7 @@
 
 use super::guard::SessionGuard;
 use super::retry::{Tried, conflict, retry, retryable};
+use super::stage::TO_UPKEEP;
 use super::state::{ContextChange, State};
 use crate::context::{Context, Item};
 use crate::error::{Code, Error, Result};
@@ -76,7 +77,10 @@ impl SessionGuard {
 
     /// Stores what is in memory alone. Where there is still no room, it says so, and nothing changes.
     pub(crate) async fn store_or_warn(&self, io: &Io) -> Result<()> {
-        match self.store_changes(io).await {
+        if self.state().unstored.is_none() {
+            return Ok(());
+        }
+        match (TO_UPKEEP.enter(io).await?.store_changes)(self, io).await {
             Err(error) if error.code == Code::QuotaExceeded => {
                 warn(io, &error);
                 Ok(())

@@ -121,7 +121,7 @@ impl Wide {
         if !may_be_wide(key) || !value.starts_with(MARK) {
             return Ok(None);
         }
-        let wide = serde_json::from_slice(value).map_err(|error| {
+        let wide = crate::wire::objects::from_str(&String::from_utf8_lossy(value)).map_err(|error| {
             Error::new(Code::StoreCorrupt, format!("the place of a large row cannot be read: {error}"))
         })?;
         Ok(Some(wide))

@@ -10,6 +10,10 @@ const LEAVES_OF_TRIGGER: usize = 60;
 const LEAVES_OF_FLOOR: usize = 40;
 /// The price makes no smaller prompt pay, whatever the window.
 const FLOOR: usize = 16_000;
+/// The window that the number of newest results is written for, which are not cleared,
+const RESULTS_FOR: usize = 200_000;
+/// and how many these are at least.
+const LEAST_RESULTS: usize = 3;
 
 /// Tokens at which it acts: three quarters of the window up to 128,000 tokens, 96,000 up to 192,000, and half of it above.
 /// Of what can be sent a tenth stays free: for the next turn, and for an estimate that is off.
@@ -27,6 +31,11 @@ pub(super) fn leaves(window: usize, trigger: usize, floor: Option<usize>) -> usi
 /// Tokens below which no price makes it act (`W4`).
 pub(super) fn price_floor(window: usize, trigger: usize) -> usize {
     (window / 4).max(FLOOR).min(trigger)
+}
+
+/// How many of the newest results stay: in a window of 200,000 tokens `results`, which take about an eighth of it.
+pub(super) fn recent_results(results: usize, window: usize) -> usize {
+    (window / (RESULTS_FOR / results)).max(LEAST_RESULTS)
 }
 
 #[cfg(test)]
@@ -54,6 +63,13 @@ mod tests {
             assert!((25..=35).contains(&(leaves * 100 / window)), "{window}: {leaves}");
             (before, left) = (trigger, leaves);
         }
+    }
+
+    #[test]
+    fn w17_the_newest_results_that_stay_are_in_proportion_to_the_window() {
+        let found =
+            [4_000, 32_000, 50_000, 128_000, 200_000, 1_000_000].map(|window| recent_results(16, window));
+        assert_eq!(found, [3, 3, 4, 10, 16, 80]);
     }
 
     #[test]

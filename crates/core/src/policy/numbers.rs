@@ -36,12 +36,6 @@ impl Threshold {
     pub(crate) fn of(self, fixed: usize) -> usize {
         self.tokens.saturating_add(fixed.min(self.allowance))
     }
-
-    /// True for a prompt of `tokens` tokens, `fixed` of them system prompt and tools.
-    pub(crate) fn is_reached(self, tokens: usize, fixed: usize) -> bool {
-        let limit = self.of(fixed);
-        if self.strict { tokens > limit } else { tokens >= limit }
-    }
 }
 
 pub(super) fn threshold(options: &GivenOptions<'_>, numbers: &Numbers, window: Window) -> Result<Threshold> {
@@ -86,17 +80,19 @@ pub(super) fn threshold(options: &GivenOptions<'_>, numbers: &Numbers, window: W
     })
 }
 
-/// The rule that the prices decide by, where the option wants it. Of a model whose tokens cost nothing the price says
-/// nothing (`W4`).
+/// Whether prices decide. Of a model whose tokens cost nothing the price says nothing (`W4`).
+fn is_economical(options: &GivenOptions<'_>, prices: Option<&Prices>) -> bool {
+    options.flag("economy") == Some(true) && prices.is_none_or(|prices| prices.base.input > 0)
+}
+
+/// The rule that the prices decide by, where the option wants it.
 pub(super) fn price_rule(
     options: &GivenOptions<'_>,
     prices: Option<&Prices>,
     window: usize,
     trigger: usize,
 ) -> Option<Rule> {
-    let is_known = prices.is_none_or(|prices| prices.base.input > 0);
-    let is_wanted = options.flag("economy") == Some(true) && is_known;
-    is_wanted.then(|| Rule { floor: law::price_floor(window, trigger), ..Rule::TUNED })
+    is_economical(options, prices).then(|| Rule { floor: law::price_floor(window, trigger), ..Rule::TUNED })
 }
 
 /// Tokens of the prompt that a compaction leaves, where the preset has a law for that and no option says what is kept.
@@ -152,6 +148,13 @@ pub(super) fn numbers(
         } else if let Some(least) = row.scaled {
             number.scale(window.tokens, least);
         }
+    }
+    if options.preset.when == When::Window && options.number("clear.keepRecent").is_none() {
+        // With `economy` more would cost more and bring nothing: its summaries come early.
+        numbers.layered.keep_recent = match is_economical(options, prices) {
+            true => NUMBERS.layered.keep_recent,
+            false => law::recent_results(base.layered.keep_recent, window.tokens),
+        };
     }
     if let Some(every_turn) = options.choice("clear.when", &CLEARS) {
         numbers.layered.every_turn = every_turn;

@@ -212,6 +212,7 @@ pub static OPTIONS: &[Row] = &[
         .default("bash, read_file, write_file, edit_file; `balanced`: all")
         .doc(doc!("The tools whose results are removed, in any letter case.")),
     Row::count("clear.keepRecent", 0).at(place!(layered.keep_recent)).was(was!["layered.keepRecent"]).of(Rung::Clear)
+        .default("3; `balanced`: 16 in a window of 200,000 tokens, in others in proportion, at least 3; with `economy` 3")
         .doc(doc!("How many of the newest results of these tools are never removed.")),
     Row::count("clear.minTokens", 0).at(place!(layered.clear_min_tokens)).scaled(100).was(was!["layered.clearMinTokens"]).of(Rung::Clear)
         .doc(doc!("Only results of more tokens than this are removed.")),

@@ -289,7 +289,12 @@ pub static BALANCED: Preset = Preset {
             least_tokens: 400,
             most_tokens: 4_000,
         }),
-        layered: LayeredNumbers { every_turn: false, large_output_tokens: 20_000, ..NUMBERS.layered },
+        layered: LayeredNumbers {
+            every_turn: false,
+            keep_recent: 16,
+            large_output_tokens: 20_000,
+            ..NUMBERS.layered
+        },
         offload: OffloadNumbers { min_chars: 1_000, ..NUMBERS.offload },
         checkpoint: CheckpointNumbers { keep_user_messages: 1, ..NUMBERS.checkpoint },
         ..NUMBERS

@@ -111,13 +111,13 @@ impl<'v> OptionReader<'v> {
     /// Names and texts, as headers.
     pub(super) fn texts(path: &str, value: &Value<'_>) -> Result<BTreeMap<String, String>> {
         let entries = value.as_object().ok_or_else(|| Error::option(path, "must be an object"))?;
-        entries
-            .iter()
-            .map(|(name, value)| match value.as_str() {
-                Some(text) => Ok((name.to_string(), text.to_string())),
-                None => Err(Error::option(format!("{path}.{name}"), "must be a text")),
-            })
-            .collect()
+        let mut texts = BTreeMap::new();
+        for (name, value) in entries.iter() {
+            let text = value.as_str();
+            let text = text.ok_or_else(|| Error::option(format!("{path}.{name}"), "must be a text"))?;
+            texts.insert(name.to_string(), text.to_string());
+        }
+        Ok(texts)
     }
 }
 

@@ -12,6 +12,7 @@ use super::settings::{PinProposals, PrefixMismatch, ProcessTools, Settings, Summ
 use crate::checkpoint::{Goal, Level, Mode, Profile, limit_of};
 use crate::context::Keep;
 use crate::error::{Error, Result};
+use crate::order;
 use crate::tokens::{self, Estimator};
 use crate::wire::Format;
 use crate::wire::provider::{Kind, Provider};
@@ -286,8 +287,7 @@ fn rungs(options: &GivenOptions<'_>) -> Vec<Rung> {
     let added = SWITCHES.iter().filter(|(group, rung)| options.has_group(group) && *rung != Rung::Compress);
     rungs.extend(added.map(|(_, rung)| *rung));
     rungs.retain(|rung| !SWITCHES.iter().any(|(group, of)| of == rung && options.is_off(group)));
-    rungs.sort_unstable();
-    rungs.dedup();
+    order::unique(&mut rungs);
     rungs
 }
 

@@ -40,8 +40,8 @@ pub(crate) async fn answer(
             "must be an object: a tool call as the model returned it",
         )));
     }
-    let wire = format.wire();
-    let read = wire.read_call(&given).map_err(misplaced)?;
+    let rules = format.rules();
+    let read = rules.read_call(&given).map_err(misplaced)?;
     let arguments: Option<Value<'_>> = serde_json::from_str(&read.arguments).ok();
     let answer = match arguments.filter(Value::is_object) {
         None => Err("The arguments must be a JSON object.".to_owned()),
@@ -55,16 +55,17 @@ pub(crate) async fn answer(
         Ok(text) => (text, false),
         Err(text) => (text, true),
     };
-    Ok(wire.answer_call(&given, &read, text, is_error))
+    Ok(rules.answer_call(&given, &read, text, is_error))
 }
 
 /// An error of a call: it is no message of a history, and has no index there.
-fn misplaced(error: Error) -> Error {
+fn misplaced(mut error: Error) -> Error {
     let field = match error.field.as_deref() {
         None | Some("") => "call".to_owned(),
         Some(path) => format!("call.{path}"),
     };
-    Error { index: None, field: Some(field), ..error }
+    error.index = None;
+    error.of_field(Some(field))
 }
 
 async fn read_text(

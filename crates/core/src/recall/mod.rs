@@ -55,7 +55,7 @@ pub const TOOLS: [Tool; 2] = [READ, SEARCH];
 
 /// The definitions of [`TOOLS`] as a format's provider is sent them.
 pub fn definitions(format: Format) -> [Value<'static>; 2] {
-    TOOLS.map(|tool| format.wire().define_tool(&tool))
+    TOOLS.map(|tool| format.tools().define_tool(&tool))
 }
 
 /// Finds the answers of the recall tools among the results of a history, message by message in its order. Which tool a

@@ -15,6 +15,7 @@ pub(crate) use erasure::{Erasure, Own};
 
 use crate::keys::ids;
 use crate::message::{Message, Part};
+use crate::wire::work::{self, WorkDone};
 use context_compactor_scan::secrets::{Kind, secrets};
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
@@ -50,6 +51,7 @@ impl Secrets {
 
     /// `text` with a placeholder for each secret in it.
     pub(crate) fn redact<'t>(&mut self, text: &'t str) -> Cow<'t, str> {
+        work::note(WorkDone::Searched, text.len());
         let mut out = String::new();
         let mut behind = 0;
         secrets(text, &mut |kind, range| {
@@ -65,22 +67,22 @@ impl Secrets {
         Cow::Owned(out)
     }
 
-    /// Redacts what a summary is made from.
-    pub(crate) fn redact_messages(&mut self, messages: &mut [Message<'_>]) {
+    /// Redacts what a summary is made from; true when there was anything to.
+    pub(crate) fn redact_messages(&mut self, messages: &mut [Message<'_>]) -> bool {
+        let mut found = false;
         for part in messages.iter_mut().flat_map(|message| &mut message.parts) {
-            match part {
-                Part::Text(text) | Part::Reasoning { text, .. } => self.redact_in_place(text),
-                Part::ToolCall(call) => self.redact_in_place(&mut call.arguments),
-                Part::ToolResult(result) => self.redact_in_place(&mut result.text),
-                Part::Media(_) | Part::Opaque { .. } | Part::Compaction { .. } => {}
+            let text = match part {
+                Part::Text(text) | Part::Reasoning { text, .. } => text,
+                Part::ToolCall(call) => &mut call.arguments,
+                Part::ToolResult(result) => &mut result.text,
+                Part::Media(_) | Part::Opaque { .. } | Part::Compaction { .. } => continue,
+            };
+            if let Cow::Owned(redacted) = self.redact(text) {
+                *text = Cow::Owned(redacted);
+                found = true;
             }
         }
-    }
-
-    fn redact_in_place(&mut self, text: &mut Cow<'_, str>) {
-        if let Cow::Owned(redacted) = self.redact(text) {
-            *text = Cow::Owned(redacted);
-        }
+        found
     }
 
     fn placeholder(&mut self, kind: Kind, secret: &str) -> String {

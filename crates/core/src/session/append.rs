@@ -196,8 +196,7 @@ async fn settle_format(
         let new = bodies.iter().enumerate().map(|(nth, body)| wire::parse(first + nth, body));
         let values = new.collect::<Result<Vec<_>>>()?;
         let so_far = guard.state().plausible.clone();
-        let rated = wire::rate(&values, &so_far)
-            .map_err(|error| Error { index: error.index.map(|index| index + first), ..error })?;
+        let rated = wire::rate(&values, &so_far).map_err(|error| further(error, first))?;
         match rated.format() {
             Some((format, sure)) => (format, sure, rated.plausible),
             None => return Err(no_format(&values, first)),
@@ -218,16 +217,22 @@ async fn settle_format(
     Ok(FormatDecision { format, sure, plausible, context })
 }
 
+/// The error of a message that is `first` places further on.
+fn further(mut error: Error, first: usize) -> Error {
+    error.index = error.index.map(|index| index + first);
+    error
+}
+
 /// Why new messages have no format that the session could be in.
 fn no_format(values: &[Value<'_>], first: usize) -> Error {
     match wire::detect(values) {
-        Err(error) => Error { index: error.index.map(|index| index + first), ..error },
+        Err(error) => further(error, first),
         Ok(format) => {
             let what = format!(
                 "a message in {} cannot follow the earlier messages of this session; pass `format`",
                 format.as_str()
             );
-            Error { index: Some(first), ..Error::new(Code::UnknownFormat, what) }
+            Error::new(Code::UnknownFormat, what).at(first)
         }
     }
 }

@@ -8,7 +8,7 @@ use crate::log::record::{LogRow, RowKind, ViewNote};
 use crate::log::retry::retry;
 use crate::log::snapshots::SnapshotNote;
 use crate::log::stored::{place_of, readable_items, readable_page, row_at, view_items, view_row};
-use crate::log::{Cause, ContextChange, SessionGuard, State, recovery};
+use crate::log::{Cause, ContextChange, Restored, SessionGuard, State, recovery};
 use crate::message::{Exchanges, Message};
 use crate::step::{Io, Machine};
 use crate::wire;
@@ -50,6 +50,8 @@ impl Session {
 const RETURNS: [&str; 2] = [REWIND, RESTORE];
 const REWIND: &str = "rewind";
 const RESTORE: &str = "restore";
+/// A way back that leaves no branch behind.
+const UNDO: &str = "undo";
 
 /// A context of the past.
 pub(super) struct PastContext {
@@ -59,16 +61,27 @@ pub(super) struct PastContext {
     pub(super) left: Vec<Departed>,
     /// Messages of the log by then.
     pub(super) messages: usize,
-    /// The snapshot that was taken of it, when it is that which is gone back to.
-    pub(super) snapshot: Option<SnapshotNote>,
+    /// How it is gone back to.
+    pub(super) by: Return,
+}
+
+/// A way back to a context of the past.
+pub(super) enum Return {
+    /// To just before a message.
+    Rewind,
+    /// To a snapshot.
+    Restore(SnapshotNote),
+    /// To before a compaction: the view of then, and how many summaries are taken back. No message leaves the context.
+    Undo { generation: u64, summaries: u64 },
 }
 
 impl PastContext {
     /// The change that makes it the current one. All messages that came after it leave the context.
     fn change(self, state: &State) -> ContextChange {
-        let (rung, why) = match self.snapshot {
-            Some(_) => (RESTORE, Why::Restored),
-            None => (REWIND, Why::Rewound),
+        let (rung, why) = match self.by {
+            Return::Rewind => (REWIND, Why::Rewound),
+            Return::Restore(_) => (RESTORE, Why::Restored),
+            Return::Undo { .. } => (UNDO, Why::Rewound),
         };
         let (from, to) = (self.messages, state.row.messages);
         let mut left = self.left;
@@ -76,16 +89,22 @@ impl PastContext {
             left.push(Departed { from, to, why });
         }
         let tokens = self.items.iter().map(|item| item.size.tokens).sum::<usize>();
-        let cause = Cause {
-            snapshot: self.snapshot.as_ref().map(|note| note.snapshot.clone()),
-            ..Cause::of(&state.view(), rung, state.corrected(tokens.saturating_add(state.fixed_tokens)))
+        let mut cause =
+            Cause::of(&state.view(), rung, state.corrected(tokens.saturating_add(state.fixed_tokens)));
+        let restores = match self.by {
+            Return::Rewind => None,
+            Return::Restore(SnapshotNote { snapshot, goal, compressions, .. }) => {
+                cause.snapshot = Some(snapshot);
+                Some(Restored { goal, compressions })
+            }
+            Return::Undo { generation, summaries } => {
+                cause.undoes_to = Some(generation);
+                let compressions = state.row.compressions.saturating_sub(summaries);
+                Some(Restored { goal: state.row.goal.clone(), compressions })
+            }
         };
-        let splice = Splice { at: 0, remove: state.context.items().len(), insert: self.items };
-        ContextChange {
-            left: Some(join_left(left)),
-            restores: self.snapshot,
-            ..ContextChange::new(vec![splice], cause)
-        }
+        let splice = Splice { at: 0, remove: state.context.len(), insert: self.items };
+        ContextChange { left: Some(join_left(left)), restores, ..ContextChange::new(vec![splice], cause) }
     }
 }
 
@@ -135,7 +154,7 @@ async fn context_before(io: &Io, guard: &SessionGuard, index: usize) -> Result<P
     let (generation, tail_from) = view_at(io, guard, point.seq).await?;
     let (items, left) = context_at(io, guard, generation, tail_from, point.seq, index).await?;
     check_whole(io, guard, point, &items).await?;
-    Ok(PastContext { items, left, messages: index, snapshot: None })
+    Ok(PastContext { items, left, messages: index, by: Return::Rewind })
 }
 
 /// The last view before row `seq` of the log, and the first row after it.
@@ -176,7 +195,7 @@ async fn check_whole(io: &Io, guard: &SessionGuard, point: Place, items: &[Item]
         point.index,
         works.join(" or ")
     );
-    Err(Error { index: Some(point.index), ..Error::option("index", what) })
+    Err(Error::option("index", what).at(point.index))
 }
 
 /// Index of the message at which the exchange begins that message `index` of the log is inside of; `index` itself where it

@@ -78,7 +78,7 @@ pub(crate) async fn records(io: &Io, sid: &str, generation: u64) -> Result<Vec<C
         let behind = |(key, _): &(Key, Vec<u8>)| position(key).is_some_and(|number| number <= generation);
         let last = views.last().and_then(|(key, _)| position(key));
         let decoded = views.into_iter().filter(behind).map(|(key, bytes)| {
-            let view = record::decode::<ViewRow>(&bytes, "view");
+            let view = record::decode_view(&bytes);
             (position(&key).unwrap_or_default(), view, bytes)
         });
         let decoded: Vec<_> = decoded.collect();

@@ -12,9 +12,7 @@ use crate::error::{Code, Error, Result};
 use crate::keys::batch::{Batch, Durability, Key, KeyPart, keys};
 use crate::keys::ids;
 use crate::log::deletion::remove_rows;
-use crate::log::record::{
-    self, LogRow, RowKind, SessionRow, StoredItem, ViewNote, ViewRow, load_items, store_items,
-};
+use crate::log::record::{self, LogRow, RowKind, SessionRow, StoredItem, ViewNote, load_items, store_items};
 use crate::log::renamed::{StagingRow, renamed, sweep_all};
 use crate::log::retry::{Tried, conflict, retry, retryable};
 use crate::log::snapshots::SnapshotNote;
@@ -42,7 +40,7 @@ impl Session {
                 guard.store_changes(&io).await?;
                 if index >= guard.messages() {
                     let what = format!("there are {} messages, counted from 0", guard.messages());
-                    return Err(Error { index: Some(index), ..Error::option("index", what) });
+                    return Err(Error::option("index", what).at(index));
                 }
                 if guard.state().row.is_erased(index) {
                     // Who erased it may not have come to the end.
@@ -237,7 +235,7 @@ impl<'a> ErasedCopy<'a> {
             RowKind::Message if row.n == self.erasure.index => Some(self.erasure.blank.to_string()),
             RowKind::Message => None,
             RowKind::Snapshot => {
-                let note: Option<SnapshotNote> = serde_json::from_str(row.body.get()).ok();
+                let note: Option<SnapshotNote> = crate::wire::objects::from_str(row.body.get()).ok();
                 note.map(|note| self.snapshot(note)).transpose()?
             }
             RowKind::View => self.view_note(row).await?,
@@ -271,7 +269,7 @@ impl<'a> ErasedCopy<'a> {
         let Some(noted) = ViewNote::of(row) else { return Ok(None) };
         self.views = noted.view;
         let Some(view) = self.view(noted.view).await? else { return Ok(None) };
-        let snapshot = record::decode::<ViewRow>(&view, "view")?.cause.snapshot;
+        let snapshot = record::decode_view(&view)?.cause.snapshot;
         let (number, sha256) = (noted.view, Some(ids::sha256_hex(&view)));
         let note = text_of(&ViewNote { snapshot, sha256, ..noted })?;
         self.put(keys::view(self.new, number), view);
@@ -282,7 +280,7 @@ impl<'a> ErasedCopy<'a> {
     async fn view(&self, number: u64) -> Result<Option<Vec<u8>>> {
         let stored =
             wide::read(self.io, vec![keys::view(&self.old, number)]).await?.into_iter().next().flatten();
-        let Ok(mut view) = record::decode::<ViewRow>(&stored.unwrap_or_default(), "view") else {
+        let Ok(mut view) = record::decode_view(&stored.unwrap_or_default()) else {
             return Ok(None);
         };
         if let Some(whole) = view.whole.take() {
@@ -298,11 +296,19 @@ impl<'a> ErasedCopy<'a> {
     }
 
     async fn items(&self, stored: Vec<StoredItem>) -> Result<Vec<StoredItem>> {
+        let heirs: Vec<String> = stored.iter().filter_map(StoredItem::heir).map(Into::into).collect();
         let mut items = Vec::new();
         for (origin, body) in load_items(stored) {
             items.push(self.item(origin, body.unwrap_or_else(|| "null".into())).await?);
         }
-        store_items(&items)
+        let mut stored = store_items(&items)?;
+        // They inherit from views that are without the message, too.
+        for item in &mut stored {
+            if let StoredItem::Summary { checkpoint, inherits, .. } = item {
+                *inherits = heirs.contains(checkpoint);
+            }
+        }
+        Ok(stored)
     }
 
     async fn item(&self, origin: Origin, body: Rc<str>) -> Result<Item> {
@@ -386,9 +392,11 @@ fn without<T: serde::Serialize + serde::de::DeserializeOwned>(erasure: &Erasure,
             _ => {}
         }
     }
-    let read = serde_json::to_value(&record).ok().and_then(|mut value| {
+    // As texts, which every record is written to and read from anyway.
+    let read = serde_json::to_string(&record).and_then(|text| {
+        let mut value = serde_json::from_str(&text)?;
         texts(&mut value, erasure);
-        serde_json::from_value(value).ok()
+        crate::wire::objects::from_str(&value.to_string())
     });
     read.unwrap_or(record)
 }

@@ -12,8 +12,8 @@ use crate::keys::batch::{Batch, Durability, Key, KeyPart, keys};
 use crate::keys::ids;
 use crate::log::deletion::{free_name, remove_rows};
 use crate::log::guard::SessionCell;
+use crate::log::intact::readable_bodies;
 use crate::log::record::{self, Parent, SessionRow};
-use crate::log::recovery::readable_bodies;
 use crate::log::renamed::{StagingRow, is_moved};
 use crate::log::retry::{Tried, conflict, retry, retryable};
 use crate::log::state::{FormatDecision, PendingMessage};
@@ -200,7 +200,7 @@ impl ForkDraft {
     /// A view in which the context from `at` on is `items`, in the child's places.
     async fn view(&mut self, io: &Io, at: usize, items: &[Item]) -> Result<()> {
         let insert = items.iter().map(|item| self.moved(item)).collect::<Result<Vec<Item>>>()?;
-        let remove = self.child.context.items().len().saturating_sub(at);
+        let remove = self.child.context.len().saturating_sub(at);
         let tokens = self.parent.tokens();
         let cause = Cause { tokens_before: tokens, ..Cause::of(&self.child.view(), "fork", tokens) };
         let blobs = self.blobs(&insert)?;

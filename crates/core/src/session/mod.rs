@@ -7,6 +7,7 @@ mod branch;
 mod checkpoints;
 pub(crate) mod erase;
 mod fork;
+mod mend;
 mod operations;
 mod pins;
 mod portable;
@@ -17,6 +18,7 @@ pub(crate) mod sendable;
 mod sessions;
 pub(crate) mod snapshots;
 pub mod transcript;
+mod undo;
 mod usage;
 mod verify;
 
@@ -24,8 +26,10 @@ pub use active::{ActiveContext, PartTokens};
 pub use branch::Branch;
 pub use checkpoints::CheckpointRecord;
 pub use fork::Forked;
+pub use mend::{MENDING, Mending, TO_MENDING};
 pub use operations::{
-    Appended, Carried, Compacted, Later, Opened, OutItem, Prepared, Session, Synced, ToolSet,
+    Appended, BRANCHING, Branching, Carried, Compacted, Later, Opened, OutItem, Prepared, Session, Synced,
+    TO_BRANCHING, ToolSet,
 };
 pub use salvage::Remains;
 pub use sessions::{ParentInfo, SessionInfo};

@@ -1,11 +1,13 @@
 //! The operations of a session, each a [`Machine`] for the host to drive. Hosts queue them: one at a time, except that
 //! others may run while one waits for a summariser ([`crate::step::Effect::parks`]).
 
+mod branching;
 mod carry;
 mod looks;
 mod prepare;
 mod sync;
 
+pub use branching::{BRANCHING, Branching, TO_BRANCHING};
 pub use carry::Carried;
 pub use looks::ToolSet;
 pub use prepare::{Later, Prepared};
@@ -14,7 +16,9 @@ pub use sync::Synced;
 use super::append::{AppendInput, append};
 use super::{fork, pins};
 use crate::checkpoint::{Goal, Source, markers};
-use crate::compaction::{self, ClimbPart, Climbed, CompactionResult, Plan, Run};
+use crate::compaction::{
+    self, ClimbPart, Climbed, CompactionPreview, CompactionResult, FateChange, Plan, Run,
+};
 use crate::context::{Item, MessageSource, Origin, Place};
 use crate::error::{Code, Error, Result};
 use crate::keys::ids;
@@ -152,7 +156,7 @@ impl Session {
             let session = Session::once(&io, settings, bodies, true).await?;
             let guard = session.slot.take()?;
             let copy = SessionGuard::copy_of(&guard.state());
-            compaction::plan(&io, copy, Trigger::Auto).await
+            compaction::plan(&io, &copy, Trigger::Auto).await
         })
     }
 
@@ -208,7 +212,24 @@ impl Session {
             // The prepare that it speaks of is a step of its own.
             begin_step(&mut copy.state_mut());
             price::ask(&io, &copy, true).await?;
-            compaction::plan(&io, copy, Trigger::Auto).await
+            compaction::plan(&io, &copy, Trigger::Auto).await
+        })
+    }
+
+    /// What [`Session::compact`] would do now, message by message. Asks no model: a summary counts with its target length.
+    pub fn preview(&self) -> Machine<CompactionPreview> {
+        let slot = self.slot.clone();
+        Machine::new(|io| async move {
+            let copy = slot.look(SessionGuard::copy_of)?;
+            price::ask(&io, &copy, true).await?;
+            let before = copy.context().clone();
+            let plan = compaction::plan(&io, &copy, Trigger::Manual).await?;
+            let tokens_after = copy.view().usage.tokens;
+            Ok(CompactionPreview {
+                tokens_after,
+                changes: FateChange::between(&before, &copy.context()),
+                plan,
+            })
         })
     }
 
@@ -364,7 +385,7 @@ fn summary_failed(settings: &Settings, result: &CompactionResult) -> bool {
     let of =
         |error: &Error| matches!(error.code, Code::SummaryFailed | Code::SummaryRejected | Code::Timeout);
     let error = result.error.as_ref().filter(|_| settings.rungs.contains(&Rung::Summarise));
-    error.is_some_and(|error| of(error) || error.because.as_deref().is_some_and(of))
+    error.is_some_and(|error| of(error) || error.because.as_ref().is_some_and(of))
 }
 
 /// A step is a prepare that comes after an append (`S1.4`).

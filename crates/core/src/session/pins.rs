@@ -84,7 +84,7 @@ pub(crate) async fn pin(io: &Io, guard: &SessionGuard, index: usize) -> Result<(
 
 /// Puts a message back, verbatim, after the summary at position `at` of the context.
 async fn quote(io: &Io, guard: &SessionGuard, at: usize, place: Place) -> Result<()> {
-    let item = guard.context().items().get(at).cloned();
+    let item = guard.context().get(at).cloned();
     let Some(item) = item else { return Err(conflict()) };
     let framer = Framer::of(io, &guard.state());
     let insert = vec![framer.quoting(&item, place).await?];

@@ -32,7 +32,7 @@ impl Session {
             check(&guard.state(), after.items())?;
             let gone: Vec<usize> = {
                 let context = guard.context();
-                let items = removed.iter().filter_map(|at| context.items().get(*at));
+                let items = removed.iter().filter_map(|at| context.get(*at));
                 items.filter_map(|item| item.origin.place()).map(|place| place.index).collect()
             };
             let change = {
@@ -100,7 +100,7 @@ fn check(state: &State, after: &[Item]) -> Result<()> {
     for format in state.may_be() {
         let problems = |items: &[Item]| {
             let values = items.iter().map(|item| wire::parse(0, &item.body)).collect::<Result<Vec<_>>>()?;
-            Ok(format.wire().validate(&values, false))
+            Ok(format.rules().validate(&values, false))
         };
         if !problems(state.context.items())?.is_empty() {
             continue;
@@ -111,11 +111,13 @@ fn check(state: &State, after: &[Item]) -> Result<()> {
             "the rest would break {} ({}): remove whole turns, from what the user said to the last answer",
             problem.rule, problem.message
         );
-        return Err(Error { index, ..Error::option("ids", what) });
+        let mut error = Error::option("ids", what);
+        error.index = index;
+        return Err(error);
     }
     Ok(())
 }
 
 fn refused(index: usize, what: &str) -> Error {
-    Error { index: Some(index), ..Error::option("ids", what) }
+    Error::option("ids", what).at(index)
 }

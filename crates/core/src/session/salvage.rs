@@ -8,6 +8,7 @@ use crate::log::record::NameRow;
 use crate::log::recovery::{batch, read_one};
 use crate::log::seal;
 use crate::log::stored::page;
+use crate::order;
 use crate::step::{Io, Loss, LossKind, Machine};
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
@@ -111,7 +112,7 @@ impl Names {
             all_sids(io, Key(vec![KeyPart::Text(table.into())]), 1, &mut sids).await?;
         }
         let live = rows.values().flatten().filter(|name: &&NameRow| !name.deleted);
-        let led = live.map(|name| (name.sid.clone(), name.id.clone())).collect();
+        let led = order::map(live.map(|name| (name.sid.clone(), name.id.clone())));
         Ok(Names { rows, led, sids, passing })
     }
 

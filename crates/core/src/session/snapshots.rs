@@ -2,7 +2,7 @@
 //! a session's state: taking a snapshot writes one log row, whatever the session's size. Restoring one makes a new view
 //! of the old one's items; what came after stays in the log.
 
-use super::branch::{PastContext, context_at, return_to};
+use super::branch::{PastContext, Return, context_at, return_to};
 use super::operations::Session;
 use crate::checkpoint::Goal;
 use crate::error::{Code, Result};
@@ -111,5 +111,5 @@ async fn context_of(io: &Io, guard: &SessionGuard, id: &str) -> Result<PastConte
     let mark = guard.mark(io, id).await?;
     let (note, messages, _) = guard.note(io, &mark).await?;
     let (items, left) = context_at(io, guard, note.generation, note.tail_from, mark.seq, messages).await?;
-    Ok(PastContext { items, left, messages, snapshot: Some(note) })
+    Ok(PastContext { items, left, messages, by: Return::Restore(note) })
 }

@@ -85,7 +85,7 @@ pub(crate) fn usage_of(state: &State, context: &Context) -> ContextUsage {
         assumed: state.settings.is_window_assumed,
         percent: (used as f64 * 1_000.0 / window as f64).round() / 10.0,
         threshold: state.threshold(),
-        message_count: context.items().len(),
+        message_count: context.len(),
         tool_call_count: totals.calls,
         offload_count: totals.offloads,
         categories,

@@ -1,6 +1,7 @@
 //! What crosses between the engine and its host: effects out, events in.
 
 use super::loss::Loss;
+use super::seam::CodeStage;
 use crate::context::{MessageSource, PinProposal};
 use crate::error::{Code, Error};
 use crate::keys::batch::{Batch, Key};
@@ -51,6 +52,8 @@ pub enum Effect {
         /// What [`Effect::ReadWatermark`] is to find.
         value: String,
     },
+    /// A part of the engine is likely to be asked for soon ([`Effect::Load`]).
+    Prefetch(CodeStage),
     // ---- awaited ------------------------------------------------------------------------------------------------
     /// Ask the app's `summarize`: [`Event::Summary`] or [`Event::Failed`].
     Summarize {
@@ -84,6 +87,8 @@ pub enum Effect {
     Scan(Scan),
     /// Write a batch, all or nothing: [`Event::Done`] or [`Event::Failed`].
     Commit(Batch),
+    /// Load a part of the engine, where that is not done: [`Event::Done`] or [`Event::Failed`].
+    Load(CodeStage),
 }
 
 impl Effect {

@@ -22,8 +22,7 @@ pub struct Loss {
 }
 
 /// What was lost or mended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LossKind {
     /// The platform says that it removed data of this store.
     Platform,
@@ -36,6 +35,14 @@ pub enum LossKind {
     /// Rows were mended; nothing that was said is lost.
     Repaired,
 }
+
+crate::wire::named!(LossKind {
+    Platform = "platform",
+    Session = "session",
+    Records = "records",
+    Context = "context",
+    Repaired = "repaired",
+});
 
 impl Loss {
     /// A loss of no known number of records.

@@ -8,6 +8,7 @@
 mod all;
 mod effect;
 mod loss;
+mod seam;
 
 pub(crate) use all::{Work, all};
 
@@ -16,6 +17,8 @@ pub use effect::{
 };
 
 pub use loss::{Loss, LossKind};
+
+pub use seam::{CodeStage, Seam};
 
 use crate::context::MessageSource;
 use crate::error::{Code, Error, Result};
@@ -66,6 +69,17 @@ impl Future for EffectAnswer {
 }
 
 impl Io {
+    /// Puts an answer where who asked looks for it. No part of [`Machine::step`], which there is once for each type.
+    #[inline(never)]
+    fn hear(&self, answer: Option<(u32, Event)>) {
+        if let Some((id, mut event)) = answer {
+            if let Event::Failed(failure) = &mut event {
+                failure.effect = id;
+            }
+            self.mail.inbox.borrow_mut().insert(id, event);
+        }
+    }
+
     fn ask(&self, effect: Effect) -> EffectAnswer {
         let id = self.mail.next.get() + 1;
         self.mail.next.set(id);
@@ -259,6 +273,14 @@ impl Io {
             other => Err(failure("store.commit", other).into_error(Code::StoreUnavailable)),
         }
     }
+
+    /// Has the host load a part of the engine.
+    pub async fn load(&self, stage: CodeStage) -> Result<()> {
+        match self.ask(Effect::Load(stage)).await {
+            Event::Done => Ok(()),
+            other => Err(failure("a part of the engine", other).into_error(Code::StageUnavailable)),
+        }
+    }
 }
 
 fn failure(what: &str, event: Event) -> EffectFailure {
@@ -328,12 +350,7 @@ impl<T> Machine<T> {
 
     /// Starts the operation, or goes on after the host's answer to effect `id`.
     pub fn step(&mut self, answer: Option<(u32, Event)>) -> Step<T> {
-        if let Some((id, mut event)) = answer {
-            if let Event::Failed(failure) = &mut event {
-                failure.effect = id;
-            }
-            self.io.mail.inbox.borrow_mut().insert(id, event);
-        }
+        self.io.hear(answer);
         let Some(work) = self.work.as_mut() else {
             return Step { effects: Vec::new(), done: None };
         };

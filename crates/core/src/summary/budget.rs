@@ -7,6 +7,7 @@
 use super::prompt::{PREVIOUS, PromptOptions, REQUEST, fill};
 use super::render::{CLOSE, Class, ClipAt, MessageBlock, Piece, clip, escape, without_base64};
 use crate::error::{Error, Result};
+use crate::order;
 use crate::tokens::Estimator;
 use std::borrow::Cow;
 
@@ -268,7 +269,7 @@ fn water_level(sizes: &mut [usize], excess: usize) -> usize {
     if excess == 0 {
         return usize::MAX;
     }
-    sizes.sort_unstable_by(|a, b| b.cmp(a));
+    order::sort(sizes, usize::gt);
     let mut above = 0;
     let mut sum = 0_usize;
     for (at, &size) in sizes.iter().enumerate() {

@@ -115,8 +115,7 @@ pub fn extractive(messages: &[Message<'_>], target_tokens: usize, estimator: Est
         if line.known.is_empty() {
             found.known(line.text, &mut |id| line.known.push(id));
         }
-        line.known.sort_unstable();
-        line.known.dedup();
+        order::unique(&mut line.known);
     }
     let facts = found.facts(|kind| {
         use FactKind::{Command, Constraint, Decision, Error};

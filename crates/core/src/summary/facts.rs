@@ -4,6 +4,7 @@ use super::scan::entities;
 use super::sentence::{LONGEST, is_constraint, is_decision};
 use super::text::{head, sentences, unlisted};
 use crate::message::{Message, Part, Role, ToolCall};
+use crate::order;
 use serde::Serialize;
 use serde_json::Value;
 use std::collections::HashMap;
@@ -175,9 +176,9 @@ impl FoundFacts {
                 at = entry.chained;
             }
         }
-        facts.sort_unstable_by(|a, b| {
+        order::sort(&mut facts, |a, b| {
             let by_weight = b.weight.total_cmp(&a.weight);
-            by_weight.then_with(|| (a.index, a.kind, &a.text).cmp(&(b.index, b.kind, &b.text)))
+            by_weight.then_with(|| (a.index, a.kind, &a.text).cmp(&(b.index, b.kind, &b.text))).is_lt()
         });
         facts
     }

@@ -34,21 +34,22 @@ pub(crate) fn quotes(messages: &[String]) -> String {
 /// `waiting` are the indices of those that nothing above answers.
 pub(crate) fn quotes_heading(count: usize, of_system: usize, waiting: &[usize]) -> String {
     let said = count.saturating_sub(of_system);
-    let (instructions, each, them) = match of_system {
-        0 => ("", "Each", "them"),
-        _ => ("Those of the system are instructions in force. ", "Each other", "the others"),
+    let (instructions, each, all, them) = match of_system {
+        0 => ("", "Each", "All", "them"),
+        _ => ("Those of the system are instructions in force. ", "Each other", "All others", "the others"),
     };
     let came = match waiting {
         _ if count == 0 => return String::new(),
         _ if said == 0 => "They are instructions in force".to_string(),
-        all if all.len() == said => format!("{instructions}What follows this message answers {them}"),
+        waiting if waiting.len() == said => format!("{instructions}What follows this message answers {them}"),
+        [] => format!("{instructions}{each} was answered, and what came of it is told above"),
         waiting => {
-            let mut came = format!("{instructions}{each} was answered, and what came of it is told above");
-            if !waiting.is_empty() {
-                let numbers: Vec<String> = waiting.iter().map(usize::to_string).collect();
-                came += &format!("; what follows this message answers {}", numbers.join(", "));
-            }
-            came
+            let numbers: Vec<String> = waiting.iter().map(usize::to_string).collect();
+            let numbers = numbers.join(", ");
+            format!(
+                "{instructions}{all} but {numbers} were answered, and what came of them is told above; what follows this \
+                 message answers {numbers}"
+            )
         }
     };
     format!("\n\n{KEPT}. {came}:\n")

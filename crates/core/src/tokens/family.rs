@@ -2,6 +2,7 @@
 
 use super::Family;
 use crate::error::{Code, Error, Result};
+use crate::order;
 
 /// The family of a model; a name that says nothing is of the default family.
 pub fn of_model(model: &str) -> Family {
@@ -19,7 +20,7 @@ pub fn of_known_model(model: &str) -> Result<Family> {
             "nothing is known about the tokenizer of {model:?}: give the name of a model that is known{meant}, or leave \
              model out to count as OpenAI's models since GPT-4o do"
         );
-        Error { field: Some("model".into()), ..Error::new(Code::UnknownModel, message) }
+        Error::new(Code::UnknownModel, message).of_field(Some("model".into()))
     })
 }
 
@@ -94,7 +95,7 @@ fn nearly(model: &str) -> Vec<&'static str> {
     let wanted: Vec<char> = model.to_ascii_lowercase().chars().take(64).collect();
     let mut near: Vec<(usize, &str)> = NAMES.map(|name| (distance(&wanted, name), name)).into();
     near.retain(|(steps, _)| *steps <= wanted.len() / 2);
-    near.sort_unstable();
+    order::sort(&mut near, |a, b| a < b);
     near.into_iter().take(3).map(|(_, name)| name).collect()
 }
 

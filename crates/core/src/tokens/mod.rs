@@ -14,6 +14,7 @@ pub use context_compactor_estimator::{Family, Table};
 pub use family::{of_known_model, of_model};
 
 use crate::message::{Media, Message, Part};
+use crate::wire::work::{self, WorkDone};
 use overhead::Overhead;
 
 /// The estimators.
@@ -34,6 +35,7 @@ impl Default for Estimator {
 impl Estimator {
     /// Estimated tokens of a text, without any frame around it.
     pub fn text(self, text: &str) -> usize {
+        work::note(WorkDone::Estimated, text.len());
         match self {
             Estimator::Calibrated(family) => family.text(text),
             Estimator::Chars4 => chars4::text(text),
@@ -93,6 +95,7 @@ pub enum Sum {
 impl Sum {
     /// Adds what comes next.
     pub fn add(&mut self, bytes: &[u8]) {
+        work::note(WorkDone::Estimated, bytes.len());
         match self {
             Sum::Calibrated(family, sum) => sum.add(family.table(), bytes),
             Sum::Chars4(sum) => sum.add(bytes),

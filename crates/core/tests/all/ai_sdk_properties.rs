@@ -34,7 +34,7 @@ fn a_long_broken_history_takes_linear_time() {
         let texts: Vec<String> = history.as_array().unwrap().iter().map(Value::to_string).collect();
         let messages: Vec<_> = texts.iter().map(|text| parse(0, text).unwrap()).collect();
         let begun = std::time::Instant::now();
-        let (left, changes) = Format::AiSdk.wire().repair(&messages);
+        let (left, changes) = Format::AiSdk.rules().repair(&messages);
         assert!(!left.is_empty() && changes.len() > length / 3);
         begun.elapsed()
     };
@@ -105,7 +105,10 @@ fn generated_histories_stay_valid_with_every_result_replaced() {
             let results = wire.read(index, &parse(index, &json).unwrap()).unwrap().results().count();
             for nth in 0..results {
                 let text = format!("Tool result is at: {index}/{nth}");
-                json = wire.with_result_text(&parse(index, &json).unwrap(), nth, &text).unwrap();
+                json = Format::AiSdk
+                    .rules()
+                    .with_result_text(&parse(index, &json).unwrap(), nth, &text)
+                    .unwrap();
                 let value = parse(index, &json).unwrap();
                 let read = wire.read(index, &value).unwrap();
                 let result = read.results().nth(nth).unwrap();

@@ -2,7 +2,7 @@
 
 use crate::support::ai_sdk::*;
 use context_compactor_core::message::{Exchanges, MediaKind, Pairing, Part, Role};
-use context_compactor_core::wire::{Unbound, parse};
+use context_compactor_core::wire::{Format, Unbound, parse};
 use serde_json::{Value, json};
 use std::borrow::Cow;
 
@@ -345,7 +345,7 @@ fn or4_an_edited_result_is_news_to_the_server() {
 fn an8_bound_reasoning_can_be_taken_off_a_message() {
     let without = |message: &Value| {
         let json = message.to_string();
-        wire().without_bound_reasoning(&parse(0, &json).unwrap())
+        Format::AiSdk.rules().without_bound_reasoning(&parse(0, &json).unwrap())
     };
     let reasoning = |options: Value| json!({ "type": "reasoning", "text": "hm", "providerOptions": options });
     let text = json!({ "type": "text", "text": "x" });

@@ -154,8 +154,10 @@ fn new_messages_are_like_those_of_the_history() {
     let model = json!({ "role": "tool", "content": [] });
     let plain = json!({ "role": "user", "content": "안녕 \"$&\"" });
     assert_eq!(write(Author::User, None), plain);
-    assert_eq!(write(Author::User, Some(&model)), plain);
+    assert_eq!(write(Author::User, Some(&json!({ "role": "assistant", "content": "x" }))), plain);
     let parts = json!([{ "type": "text", "text": "안녕 \"$&\"" }]);
+    // E4: a provider's prompt knows parts alone.
+    assert_eq!(write(Author::User, Some(&model)), json!({ "role": "user", "content": parts }));
     assert_eq!(write(Author::User, Some(&ui)), json!({ "id": "m1", "role": "user", "parts": parts }));
     assert_eq!(
         write(Author::Assistant, Some(&ui)),

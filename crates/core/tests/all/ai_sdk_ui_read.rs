@@ -2,7 +2,7 @@
 
 use crate::support::ai_sdk::*;
 use context_compactor_core::message::{Exchanges, MediaKind, Pairing, Part, Role};
-use context_compactor_core::wire::{Unbound, parse};
+use context_compactor_core::wire::{Format, Unbound, parse};
 use serde_json::{Value, json};
 
 fn message(parts: &[Value]) -> Value {
@@ -282,7 +282,7 @@ fn an8_reasoning_of_later_steps_goes_with_an_edited_output() {
 fn an8_bound_reasoning_can_be_taken_off_a_message() {
     let without = |message: &Value| {
         let json = message.to_string();
-        wire().without_bound_reasoning(&parse(0, &json).unwrap())
+        Format::AiSdk.rules().without_bound_reasoning(&parse(0, &json).unwrap())
     };
     let step = json!({ "type": "step-start" });
     let text = json!({ "type": "text", "text": "x" });
@@ -298,7 +298,8 @@ fn f39_the_first_call_of_a_message_is_its_first_part_that_calls() {
     let message =
         message(&[json!({ "type": "step-start" }), json!({ "type": "text", "text": "I look." }), part]);
     let body = message.to_string();
-    let edited = wire().with_call_arguments(&parse(0, &body).unwrap(), 0, r#"{"path":"b"}"#).unwrap();
+    let edited =
+        Format::AiSdk.rules().with_call_arguments(&parse(0, &body).unwrap(), 0, r#"{"path":"b"}"#).unwrap();
     let edited: Value = serde_json::from_str(&edited).unwrap();
     assert_eq!(edited["parts"][2]["input"], json!({ "path": "b" }));
     assert_eq!(edited["parts"][1], message["parts"][1]);

@@ -267,7 +267,7 @@ fn an7_a_signed_compaction_block_comes_first() {
         history[3..],
         "the thinking behind it is not bound to what it stands for"
     );
-    let (_, changes) = with(&history, |messages| FORMAT.wire().repair(messages));
+    let (_, changes) = with(&history, |messages| FORMAT.rules().repair(messages));
     let told: Vec<_> = changes.iter().map(|change| (change.rule, change.index)).collect();
     assert_eq!(told, [("AN7", 0), ("AN7", 1), ("AN7", 2), ("AN7", 3)]);
     // The newest one stands for the earlier ones too; what is before it in its own message goes as well.

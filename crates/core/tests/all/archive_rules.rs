@@ -145,7 +145,7 @@ fn s3_9_a_line_that_is_missing_or_changed_is_found() {
             let index = lines_index(line);
             let field = format!("line {}", at + 1);
             assert_eq!(
-                (error.code, error.index, error.field),
+                (error.code, error.index, error.into_parts().field),
                 (Code::InvalidMessage, Some(index), Some(field))
             );
         }

@@ -26,7 +26,7 @@ fn f39_a_part_that_is_no_summary_is_asked_for_again_and_says_why_it_failed_in_th
     harness.host.summarise = Box::new(|_, _| summary(""));
     let result = harness.compact();
     let error = result.error.unwrap();
-    let because = error.because.unwrap();
+    let because = error.into_parts().because.unwrap();
     assert_eq!(because.code, Code::SummaryRejected);
     let why = because.message.strip_prefix("the summary of a part was not acceptable: ").unwrap().to_string();
     assert!(!why.is_empty());
@@ -56,7 +56,7 @@ fn f39_a_part_that_fails_otherwise_says_how_and_one_that_may_not_is_not_asked_fo
         let mut harness = in_parts(json!({ "summarize": { "concurrency": 1 } }));
         harness.host.summarise = Box::new(move |_, _| fail());
         let result = harness.compact();
-        let because = result.error.unwrap().because.unwrap();
+        let because = result.error.unwrap().into_parts().because.unwrap();
         assert_eq!((because.code, result.llm_calls), (code, calls), "{because}");
         assert_eq!(harness.host.seen.slept, &[1_000, 2_000][..calls as usize - 1]);
     }

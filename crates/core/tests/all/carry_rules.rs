@@ -191,7 +191,7 @@ fn e4_what_is_not_sent_is_told() {
     let last = exchange(FORMAT, "call_z", "never read").remove(0);
     history.push(last);
     let carried = carry(&mut host(), &options(), &history, None).unwrap();
-    let entry = carried.result.ledger.last().unwrap();
+    let entry = carried.result.ledger.entries().pop().unwrap();
     assert_eq!((entry.index, entry.fate), (history.len() - 1, Fate::Dropped), "a call without its result");
     assert_eq!(carried.items.len(), history.len() - 1);
 }
@@ -478,7 +478,7 @@ fn e4_a_damaged_state_gives_no_invalid_prompt_and_no_other_error() {
                 let found = problems(FORMAT, &sent(&carried, &more)).unwrap();
                 assert!(found.is_empty(), "{nth}: {found:?}\n{text}");
                 assert!(
-                    carried.result.ledger.iter().map(|entry| entry.index).eq(0..more.len()),
+                    carried.result.ledger.entries().iter().map(|entry| entry.index).eq(0..more.len()),
                     "{nth}: {text}"
                 );
                 if carried.result.reason.is_some_and(|told| told.contains("the state")) {

@@ -301,8 +301,8 @@ fn s5_9_a_one_shot_compaction_quotes_what_its_checkpoint_quoted_before_it_was_ma
     assert!(done.result.success, "{:?}", done.result.error);
     let rungs: Vec<&str> = done.result.applied_edits.iter().map(|edit| edit.kind).collect();
     assert_eq!(rungs, ["summarize", "age"]);
-    let quoted = done.result.ledger.iter().filter(|entry| entry.quoted).count();
-    assert!(quoted > 0, "{:?}", done.result.ledger);
+    let quoted = done.result.ledger.entries().iter().filter(|entry| entry.quoted).count();
+    assert!(quoted > 0, "{:?}", done.result.ledger.entries());
     let context: Vec<&str> = done.items.iter().filter_map(|item| item.body.as_deref()).collect();
     assert!(context.concat().contains("ask 0"), "{context:?}");
 }

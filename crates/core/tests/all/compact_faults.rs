@@ -204,9 +204,9 @@ fn lesson_later_compactions_lose_nothing_up_to_the_tenth() {
             }
             let result = harness.compact();
             assert!(result.success, "{:?}", result.error);
-            checkpoints.insert(result.ledger[0].checkpoint.clone().unwrap());
-            assert_eq!(result.ledger.len(), (round + 1) * 8);
-            assert!(result.ledger.iter().enumerate().all(|(at, entry)| entry.index == at));
+            checkpoints.insert(result.ledger.entries()[0].checkpoint.clone().unwrap());
+            assert_eq!(result.ledger.entries().len(), (round + 1) * 8);
+            assert!(result.ledger.entries().iter().enumerate().all(|(at, entry)| entry.index == at));
             let context = harness.context();
             assert_valid(format, &context);
             assert_eq!(

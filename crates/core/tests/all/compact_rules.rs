@@ -102,7 +102,7 @@ fn s1_5_keeps_the_last_five_and_compresses_the_rest() {
         // Five would begin with an answer of the model: the boundary stays there.
         assert_eq!((result.success, result.preserved_count, context.len()), (true, 5, 6), "{format:?}");
         assert_eq!(result.applied_edits[0].indices, [0, 1, 2, 3, 4]);
-        let fates: Vec<Fate> = result.ledger.iter().map(|entry| entry.fate).collect();
+        let fates: Vec<Fate> = result.ledger.entries().iter().map(|entry| entry.fate).collect();
         assert_eq!(fates, [[Fate::Summarised; 5], [Fate::Verbatim; 5]].concat());
     }
 }

@@ -347,7 +347,7 @@ fn problems(format: Format, messages: &[Value]) -> Vec<String> {
     let texts: Vec<String> = messages.iter().map(Value::to_string).collect();
     let values: Vec<_> =
         texts.iter().map(|text| context_compactor_core::wire::parse(0, text).unwrap()).collect();
-    format.wire().validate(&values, false).iter().map(|problem| format!("{problem:?}")).collect()
+    format.rules().validate(&values, false).iter().map(|problem| format!("{problem:?}")).collect()
 }
 
 /// What ties messages together.

@@ -124,7 +124,7 @@ fn f39_what_the_emergency_may_summarise_is_above_the_floor_but_for_a_compaction_
     let mut by_hand = self::harness(100, json!({}));
     by_hand.append(&messages);
     let result = by_hand.compact();
-    let error = result.error.unwrap().message;
+    let error = result.error.unwrap().into_parts().message;
     let floor: Vec<&str> = error.split("cannot go below ").collect();
     let floor = floor[1].split(' ').next().unwrap().parse::<usize>().unwrap();
     assert!(

@@ -198,3 +198,15 @@ fn s2_10_the_documents_streaming_compression() {
     ];
     assert_eq!(lines[..3], expected);
 }
+
+#[test]
+fn w17_balanced_keeps_the_newest_results_by_the_window_but_not_where_the_price_decides() {
+    let kept = |window, over| at(window, over).numbers.layered.keep_recent;
+    assert_eq!(kept(200_000, json!({})), 16);
+    assert_eq!(kept(32_000, json!({})), 3);
+    assert_eq!(kept(200_000, json!({ "economy": true })), 3);
+    let free = json!({ "economy": true, "prices": { "input": 0, "output": 0 } });
+    assert_eq!(kept(200_000, free), 16, "nothing costs anything");
+    assert_eq!(kept(200_000, json!({ "clear": { "keepRecent": 5 } })), 5);
+    assert_eq!(kept(200_000, json!({ "preset": "layered" })), 3);
+}

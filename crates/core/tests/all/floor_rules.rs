@@ -160,7 +160,10 @@ fn h8_the_shortest_answers_reach_the_floor_of_every_set_of_rungs() {
             host.run(session.append(messages.clone())).unwrap();
             let floor = host.run(session.plan()).unwrap().floor;
             let left = host.run(session.prepare(Trigger::Overflow, Vec::new()));
-            (floor, left.map(|prepared| prepared.usage.used_tokens).map_err(|error| error.message))
+            (
+                floor,
+                left.map(|prepared| prepared.usage.used_tokens).map_err(|error| error.into_parts().message),
+            )
         };
         // A limit that is little more than the floor leaves no other choice.
         let (mut limit, mut found) = (50_000, run(50_000));

@@ -60,7 +60,7 @@ fn f9_a_field_beside_the_calls_of_a_format_is_no_matter() {
 fn f9_a_tool_message_without_a_result_is_a_problem() {
     let history = camel(|text| json!([{ "type": "text", "text": text }]));
     let values: Vec<_> = history.iter().map(|body| serde_json::from_str(body).unwrap()).collect();
-    let problems = Format::AiSdk.wire().validate(&values, false);
+    let problems = Format::AiSdk.rules().validate(&values, false);
     let found: Vec<_> = problems.iter().map(|problem| (problem.rule, problem.index)).collect();
     assert_eq!(found, [("AI1", 2)]);
 }

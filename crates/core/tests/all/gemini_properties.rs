@@ -14,13 +14,13 @@ fn with<T>(history: &[Value], run: impl FnOnce(&[serde_json_borrow::Value<'_>]) 
 }
 
 fn is_valid(history: &[Value]) -> bool {
-    with(history, |messages| GEMINI.wire().validate(messages, false).is_empty())
+    with(history, |messages| GEMINI.rules().validate(messages, false).is_empty())
 }
 
 /// The repaired history, which message each one of it comes from, and how many changes were made.
 fn repair(history: &[Value]) -> (Vec<Value>, Vec<usize>, usize) {
     with(history, |messages| {
-        let (repaired, changes) = GEMINI.wire().repair(messages);
+        let (repaired, changes) = GEMINI.rules().repair(messages);
         let (mut result, mut indices) = (Vec::new(), Vec::new());
         for message in repaired {
             let (index, message) = match message {

@@ -1,10 +1,11 @@
 //! Reading Gemini contents, telling them apart, and replacing the text of a response.
 
+use context_compactor_core::Code;
+use context_compactor_core::error::ErrorParts;
 use context_compactor_core::message::{
     Exchanges, Media, MediaKind, Message, Pairing, Part, Role, ToolCall, ToolResult,
 };
 use context_compactor_core::wire::{Author, Format, Unbound, detect, parse};
-use context_compactor_core::{Code, Error};
 use context_compactor_store_tests::histories;
 use fastrand::Rng;
 use serde_json::{Value, json};
@@ -57,7 +58,7 @@ fn owned(part: Part<'_>) -> Part<'static> {
 fn refused(message: &Value) -> String {
     let text = message.to_string();
     let parsed = parse(7, &text).unwrap();
-    let Error { code, index, field, .. } = GEMINI.wire().read(7, &parsed).unwrap_err();
+    let ErrorParts { code, index, field, .. } = GEMINI.wire().read(7, &parsed).unwrap_err().into_parts();
     assert_eq!((code, index), (Code::InvalidMessage, Some(7)), "{text}");
     field.unwrap()
 }
@@ -71,7 +72,7 @@ fn replaced(message: &Value, nth: usize, text: &str) -> (String, Value) {
     let json = message.to_string();
     let parsed = parse(0, &json).unwrap();
     let before = GEMINI.wire().read(0, &parsed).unwrap().results().nth(nth).unwrap().text.to_string();
-    let edited = GEMINI.wire().with_result_text(&parsed, nth, text).unwrap();
+    let edited = GEMINI.rules().with_result_text(&parsed, nth, text).unwrap();
     (before, serde_json::from_str(&edited).unwrap())
 }
 
@@ -289,7 +290,7 @@ fn s1_2_an_edit_changes_one_text_and_nothing_else() {
     expected["parts"][2]["function_response"]["response"]["output"] = json!("new");
     assert_eq!((before.as_str(), edited), ("two", expected));
     let parsed = message.to_string();
-    assert_eq!(GEMINI.wire().with_result_text(&parse(0, &parsed).unwrap(), 2, "x"), None);
+    assert_eq!(GEMINI.rules().with_result_text(&parse(0, &parsed).unwrap(), 2, "x"), None);
 }
 
 #[test]
@@ -320,7 +321,7 @@ fn signatures_outlive_an_edit_of_what_was_before() {
     let message =
         json!({ "role": "model", "parts": [{ "text": "hm", "thought": true, "thoughtSignature": "c2ln" }] });
     let text = message.to_string();
-    assert_eq!(GEMINI.wire().without_bound_reasoning(&parse(0, &text).unwrap()), Unbound::Same);
+    assert_eq!(GEMINI.rules().without_bound_reasoning(&parse(0, &text).unwrap()), Unbound::Same);
 }
 
 fn detected(messages: Value) -> Result<Format, Code> {

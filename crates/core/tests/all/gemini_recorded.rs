@@ -29,11 +29,11 @@ fn read<'a>(format: Format, id: &str, messages: &'a [Value<'a>]) -> Vec<Message<
 
 /// Reads a valid history, which a repair leaves alone and detection knows.
 fn assert_clean(id: &str, messages: &[Value<'_>]) {
-    let wire = Format::Gemini.wire();
+    let rules = Format::Gemini.rules();
     read(Format::Gemini, id, messages);
-    let problems: Vec<Problem> = wire.validate(messages, false);
+    let problems: Vec<Problem> = rules.validate(messages, false);
     assert_eq!(problems, [], "{id}");
-    let (kept, changes) = wire.repair(messages);
+    let (kept, changes) = rules.repair(messages);
     assert_eq!((kept.len(), changes.len()), (messages.len(), 0), "{id}: a valid history is left alone");
     assert_eq!(detect(messages).unwrap(), Format::Gemini, "{id}");
 }
@@ -62,7 +62,7 @@ fn accepted_requests_are_valid() {
                 }
                 answers += 1;
             }
-            let problems = Format::Gemini.wire().validate(contents, true);
+            let problems = Format::Gemini.rules().validate(contents, true);
             strict.extend(problems.into_iter().map(|problem| problem.rule));
         }
         // Neighbours of one role, calls of models that sign none, an empty text: not every server minds.
@@ -83,7 +83,7 @@ fn scenarios_read_the_same_in_both_formats() {
         let contents = native.get("contents").as_array().unwrap();
         assert_clean(id, contents);
         let messages = chat.get("messages").as_array().unwrap();
-        assert_eq!(Format::OpenaiChat.wire().validate(messages, false), [], "{id}");
+        assert_eq!(Format::OpenaiChat.rules().validate(messages, false), [], "{id}");
         let (ours, theirs) = (read(Format::Gemini, id, contents), read(Format::OpenaiChat, id, messages));
         assert_eq!(ours.len(), theirs.len(), "{id}");
         for (one, other) in ours.iter().zip(&theirs) {

@@ -16,7 +16,7 @@ fn with<T>(history: &Value, run: impl FnOnce(&[serde_json_borrow::Value<'_>]) ->
 }
 
 fn problems(history: &Value, strict: bool) -> Vec<Problem> {
-    with(history, |messages| GEMINI.wire().validate(messages, strict))
+    with(history, |messages| GEMINI.rules().validate(messages, strict))
 }
 
 /// The rules broken, with the index of the message.
@@ -30,7 +30,7 @@ fn broken_strictly(history: &Value) -> Vec<(&'static str, usize)> {
 
 fn once(history: &Value) -> (Value, Vec<Problem>) {
     with(history, |messages| {
-        let (repaired, changes) = GEMINI.wire().repair(messages);
+        let (repaired, changes) = GEMINI.rules().repair(messages);
         let message = |message| match message {
             Repaired::Keep(index) => history[index].clone(),
             Repaired::Replace { json, .. } => serde_json::from_str(&json).unwrap(),

@@ -32,7 +32,7 @@ fn check(format: Format, values: &[Borrowed<'_>], rng: &mut Rng) -> (usize, usiz
         let more = rng.usize(1..4).min(values.len() - length);
         length += more;
         let so_far = &values[..length];
-        let is_valid = wire.validate(so_far, false).is_empty();
+        let is_valid = format.rules().validate(so_far, false).is_empty();
         let window = &so_far[past.messages()..];
         if is_valid {
             (new, looked) = (new + more, looked + window.len());

@@ -170,7 +170,7 @@ fn f6_the_frame_says_that_it_is_a_record_and_what_came_of_each_quoted_request() 
     assert!(harness.compact().success);
     let text = context_text(&harness);
     assert!(text.contains(RECORD), "{text}");
-    let came = "Each was answered, and what came of it is told above; what follows this message answers 6:\n<message index=\"2\"";
+    let came = "All but 6 were answered, and what came of them is told above; what follows this message answers 6:\n<message index=\"2\"";
     assert!(text.contains(came), "{text}");
     harness.append(&talk(6, 100));
     assert!(harness.compact().success);

@@ -227,7 +227,7 @@ fn s3_9_a_transcript_of_codex_is_its_items() {
     );
     let error = refused(&broken, Restore::Context, json!({}));
     assert_eq!((error.code, error.index), (Code::InvalidMessage, Some(6)));
-    assert!(error.field.unwrap().starts_with("line 12, "));
+    assert!(error.field.as_ref().unwrap().starts_with("line 12, "));
 }
 
 #[test]

@@ -155,7 +155,7 @@ fn inputs_stay_where_nobody_asks_for_it_and_where_they_are_short() {
 fn with_input(format: Format, message: &Value, nth: usize) -> Option<Value> {
     let text = message.to_string();
     let value = wire::parse(0, &text).unwrap();
-    let json = format.wire().with_call_arguments(&value, nth, "{\"path\":\"p\"}")?;
+    let json = format.rules().with_call_arguments(&value, nth, "{\"path\":\"p\"}")?;
     Some(serde_json::from_str(&json).unwrap())
 }
 

@@ -141,7 +141,7 @@ fn reasoning_of_every_dialect_is_read() {
 
 fn unbound(message: &Value) -> Option<Value> {
     with(std::slice::from_ref(message), |messages| {
-        match FORMAT.wire().without_bound_reasoning(&messages[0]) {
+        match FORMAT.rules().without_bound_reasoning(&messages[0]) {
             Unbound::Changed(json) => Some(serde_json::from_str(&json).unwrap()),
             Unbound::Same => Some(message.clone()),
             Unbound::Nothing => None,

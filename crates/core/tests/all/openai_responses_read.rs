@@ -1,8 +1,9 @@
 //! OpenAI Responses: reading items.
 
+use context_compactor_core::Code;
+use context_compactor_core::error::ErrorParts;
 use context_compactor_core::message::{Media, MediaKind, Message, Pairing, Part, Role, ToolCall, ToolResult};
 use context_compactor_core::wire::{Format, parse};
-use context_compactor_core::{Code, Error};
 use serde_json::{Value, json};
 
 const FORMAT: Format = Format::OpenaiResponses;
@@ -367,7 +368,8 @@ fn what_cannot_be_read_is_named() {
     ] {
         let text = item.to_string();
         let parsed = parse(7, &text).unwrap();
-        let Error { code, index, field: place, .. } = FORMAT.wire().read(7, &parsed).unwrap_err();
+        let ErrorParts { code, index, field: place, .. } =
+            FORMAT.wire().read(7, &parsed).unwrap_err().into_parts();
         assert_eq!((code, index, place.as_deref()), (Code::InvalidMessage, Some(7), Some(field)), "{text}");
     }
 }

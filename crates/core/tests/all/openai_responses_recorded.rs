@@ -71,16 +71,16 @@ fn breaks(item: &Value<'_>) -> usize {
 
 /// Checks a history whole, untouched by a repair, and in two at every boundary.
 fn check(id: &str, items: &[Value<'_>]) -> usize {
-    let problems = FORMAT.wire().validate(items, false);
+    let problems = FORMAT.rules().validate(items, false);
     assert_eq!(problems, [], "{id}");
-    let (kept, changes) = FORMAT.wire().repair(items);
+    let (kept, changes) = FORMAT.rules().repair(items);
     assert_eq!((kept.len(), changes), (items.len(), vec![]), "{id}: a valid history is left alone");
     let messages = read(id, items);
     let exchanges = Exchanges::of(&messages);
     let boundaries: Vec<usize> = (1..items.len()).filter(|&at| exchanges.is_boundary(at)).collect();
     for &at in &boundaries {
         for half in [&items[..at], &items[at..]] {
-            assert_eq!(FORMAT.wire().validate(half, false), [], "{id}, cut at {at}");
+            assert_eq!(FORMAT.rules().validate(half, false), [], "{id}, cut at {at}");
         }
     }
     boundaries.len()

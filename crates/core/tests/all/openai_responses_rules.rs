@@ -16,7 +16,7 @@ fn with<T>(history: &[Value], run: impl FnOnce(&[serde_json_borrow::Value<'_>]) 
 }
 
 fn problems(history: &[Value], strict: bool) -> Vec<Problem> {
-    with(history, |messages| FORMAT.wire().validate(messages, strict))
+    with(history, |messages| FORMAT.rules().validate(messages, strict))
 }
 
 fn places(problems: Vec<Problem>) -> Vec<(&'static str, usize)> {
@@ -29,7 +29,7 @@ fn broken(history: &[Value]) -> Vec<(&'static str, usize)> {
 
 fn mended(history: &[Value]) -> (Vec<Value>, Vec<Change>) {
     with(history, |messages| {
-        let (repaired, changes) = FORMAT.wire().repair(messages);
+        let (repaired, changes) = FORMAT.rules().repair(messages);
         let item = |item| match item {
             Repaired::Keep(index) => history[index].clone(),
             Repaired::Replace { json, .. } => serde_json::from_str(&json).unwrap(),
@@ -411,7 +411,7 @@ fn unknown_fields_and_kinds_are_left_as_they_are() {
     // Of an item that is edited everything else stays, in its order.
     let json = r#"{"z":1,"id":"msg_1","type":"message","role":"user","content":[{"type":"input_text","text":{"$cc":"utf16","v":"ANg="}},{"type":"x","k":"한"}],"a":null}"#;
     let parsed = [parse(0, json).unwrap()];
-    let (repaired, _) = FORMAT.wire().repair(&parsed);
+    let (repaired, _) = FORMAT.rules().repair(&parsed);
     let [Repaired::Replace { json, .. }] = repaired.as_slice() else { panic!("{repaired:?}") };
     assert_eq!(
         json,
@@ -435,8 +435,8 @@ fn a_broken_history_of_50_000_items_is_mended_in_linear_time() {
     let history: Vec<Value> = (0..50_000).map(item).collect();
     with(&history, |messages| {
         let start = Instant::now();
-        let found = FORMAT.wire().validate(messages, true).len();
-        let (kept, changes) = FORMAT.wire().repair(messages);
+        let found = FORMAT.rules().validate(messages, true).len();
+        let (kept, changes) = FORMAT.rules().repair(messages);
         assert!(found > 10_000 && changes.len() > 10_000 && kept.len() > 10_000);
         assert!(start.elapsed() < Duration::from_secs(20), "{:?}", start.elapsed());
     });
@@ -455,7 +455,7 @@ fn generated_histories_are_valid_and_can_be_cut_at_every_boundary() {
             for at in (0..=items.len()).filter(|&at| exchanges.is_boundary(at)) {
                 for half in [&items[..at], &items[at..]] {
                     // A trigger is last, wherever the history ends.
-                    let found = FORMAT.wire().validate(half, false);
+                    let found = FORMAT.rules().validate(half, false);
                     assert_eq!(found, [], "seed {seed}, cut at {at}");
                 }
             }
@@ -475,7 +475,8 @@ fn or4_histories_stay_valid_when_outputs_are_replaced() {
             let parsed = parse(0, &text).unwrap();
             let message = FORMAT.wire().read(0, &parsed).unwrap();
             let Some(result) = message.results().find(|result| !result.text.is_empty()) else { continue };
-            let edited = FORMAT.wire().with_result_text(&parsed, 0, reference).expect("a place for the text");
+            let edited =
+                FORMAT.rules().with_result_text(&parsed, 0, reference).expect("a place for the text");
             let parsed = parse(0, &edited).unwrap();
             let again = FORMAT.wire().read(0, &parsed).unwrap();
             let now = again.results().next().unwrap();

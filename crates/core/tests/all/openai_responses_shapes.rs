@@ -80,7 +80,7 @@ fn new_messages_are_like_those_that_they_stand_among() {
 fn replaced(item: &Value, nth: usize, text: &str) -> Option<Value> {
     let json = item.to_string();
     let parsed = parse(0, &json).unwrap();
-    let edited: Value = serde_json::from_str(&FORMAT.wire().with_result_text(&parsed, nth, text)?).unwrap();
+    let edited: Value = serde_json::from_str(&FORMAT.rules().with_result_text(&parsed, nth, text)?).unwrap();
     read(&edited, |message| assert_eq!(message.results().next().unwrap().text, text));
     Some(edited)
 }
@@ -145,7 +145,7 @@ fn reasoning_outlives_an_edit_of_what_stood_before_it() {
     let json =
         json!({ "type": "reasoning", "id": "rs_1", "summary": [], "encrypted_content": "gAAA" }).to_string();
     let parsed = parse(0, &json).unwrap();
-    assert_eq!(FORMAT.wire().without_bound_reasoning(&parsed), Unbound::Same);
+    assert_eq!(FORMAT.rules().without_bound_reasoning(&parsed), Unbound::Same);
 }
 
 fn boundaries(history: &[Value]) -> Vec<usize> {

@@ -3,6 +3,7 @@
 //! The reader in JavaScript gives the same answers to the same options (`tests/node/option-bounds.test.mjs`): they are in
 //! `tests/fixtures/option-bounds.json`, which `BLESS=1` writes anew.
 
+use context_compactor_core::error::ErrorParts;
 use context_compactor_core::policy::{OPTIONS, Off, OptionKind, Row, Rung, Settings, check_options};
 use serde_json::{Value, json};
 use std::path::Path;
@@ -59,10 +60,10 @@ fn answered(options: Value) -> Value {
     let error = check_options(&serde_json::from_str(&text).unwrap()).err();
     // Names that are nearly so are JavaScript's to find.
     let told = error.map(|error| {
-        let message = error.message;
+        let ErrorParts { field, message, .. } = error.into_parts();
         let message =
             if message.contains("is not an option") { "is not an option".to_owned() } else { message };
-        json!([error.field, message])
+        json!([field, message])
     });
     json!([options, told])
 }

@@ -123,3 +123,15 @@ fn f27_an_integration_extends_the_list() {
     assert!(!is_context_overflow(400, "", "Something else", &own));
     assert!(!is_context_overflow(400, "", "Something else", &[String::new()]));
 }
+
+#[test]
+fn z16_the_engine_says_what_a_page_says_without_it() {
+    let rows = include_str!("../../../../tests/fixtures/overflow.json");
+    let rows: Vec<(u16, String, String, Vec<String>, bool)> = serde_json::from_str(rows).unwrap();
+    assert!(rows.len() >= 1_000);
+    for (status, code, message, patterns, expected) in rows {
+        // Without a code, the code of the engine is empty: the two questions are one.
+        let said = |code: &str| is_context_overflow(status, code, &message, &patterns);
+        assert_eq!(said(&code) || said(""), expected, "{status} {code:?} {message:?} {patterns:?}");
+    }
+}

@@ -9,9 +9,10 @@ const HEAD: &str = "# Presets
 One engine, one ladder. A preset says which rungs it has, when they act, and with which numbers. This page is made from the
 tables in the code (`crates/core/src/policy/presets.rs` and `options.rs`), and a test keeps them the same.
 
-The numbers are defaults for a window of 200,000 tokens or more; many shrink with windows under about 48K. Each is an option of
-the name in its row. An object switches its rung on under any preset, as in `{ clear: {} }`, and `false` switches it off; the
-columns are the presets that have the rung by themselves. `docs/systems.md` says where the numbers come from.
+The numbers are defaults for a window of 200,000 tokens or more; many shrink with windows under about 48K, and
+`clear.keepRecent` of `balanced` is in proportion to any window, at least 3, and 3 with `economy`. Each is an option of the name
+in its row. An object switches its rung on under any preset, as in `{ clear: {} }`, and `false` switches it off; the columns are
+the presets that have the rung by themselves. `docs/systems.md` says where the numbers come from.
 ";
 
 #[test]

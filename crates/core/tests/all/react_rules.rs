@@ -163,14 +163,14 @@ fn the_result_alone_is_edited() {
     let mut with_more = turn("old");
     with_more["x"] = json!({ "deep": [1, null] });
     with(&[with_more.clone(), json!({ "thought": "t", "action": {} })], |messages| {
-        let wire = FORMAT.wire();
+        let rules = FORMAT.rules();
         let edited: Value =
-            serde_json::from_str(&wire.with_result_text(&messages[0], 0, "$& 👩‍👩‍👧").unwrap()).unwrap();
+            serde_json::from_str(&rules.with_result_text(&messages[0], 0, "$& 👩‍👩‍👧").unwrap()).unwrap();
         let mut expected = with_more;
         expected["result"] = json!("$& 👩‍👩‍👧");
         assert_eq!(edited, expected);
-        assert!(wire.with_result_text(&messages[0], 1, "x").is_none());
-        assert!(wire.with_result_text(&messages[1], 0, "x").is_none(), "there is no result");
+        assert!(rules.with_result_text(&messages[0], 1, "x").is_none());
+        assert!(rules.with_result_text(&messages[1], 0, "x").is_none(), "there is no result");
     });
 }
 
@@ -289,6 +289,6 @@ mod sessions {
         let json = wire.text_message(context_compactor_core::wire::Author::User, "Be brief.", "", None);
         let value = parse(0, &json).unwrap();
         assert_eq!(wire.read(0, &value).unwrap().text(), "Be brief.");
-        assert_eq!(wire.validate(&[value], true), []);
+        assert_eq!(FORMAT.rules().validate(&[value], true), []);
     }
 }

@@ -38,6 +38,9 @@ fn rich() -> Harness {
     take(&mut harness);
     harness.append(&talk(3, 40));
     assert!(harness.compact().success);
+    harness.append(&talk(3, 40));
+    assert!(harness.compact().success);
+    harness.host.run(harness.session.undo()).unwrap();
     harness.append(&[user("and now?")]);
     harness
 }

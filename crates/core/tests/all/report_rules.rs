@@ -40,7 +40,7 @@ fn f39_rungs_without_a_model_do_what_the_plan_foretold_and_tell_it_to_the_number
         ),
         (
             json!({ "preset": "balanced", "contextWindow": 200_000, "compactAt": { "tokens": 4_000 },
-            "offload": { "minChars": 1_000_000 } }),
+            "clear": { "keepRecent": 3 }, "offload": { "minChars": 1_000_000 } }),
             "clear",
             1_200,
         ),
@@ -128,7 +128,7 @@ fn f39_the_result_of_a_prepare_adds_up_with_all_that_came_behind_the_summary() {
     assert_eq!((usage.input_tokens, usage.output_tokens), (10 * made as u64, made as u64));
     assert!(result.success && result.fits && result.error.is_none());
     assert_eq!(result.stored, Some(true));
-    assert_eq!(result.ledger, harness.session.explain().unwrap());
+    assert_eq!(result.ledger.entries(), harness.session.explain().unwrap());
 }
 
 #[test]

@@ -101,7 +101,7 @@ proptest! {
                 prop_assert_eq!(after.clone(), before);
             }
             assert_valid(format, &after);
-            prop_assert_eq!(result.ledger.len(), harness.stored().messages.len());
+            prop_assert_eq!(result.ledger.entries().len(), harness.stored().messages.len());
         }
     }
 

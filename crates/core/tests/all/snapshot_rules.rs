@@ -108,7 +108,10 @@ fn s5_2_snapshots_are_listed_with_their_purpose_and_content_and_the_newest_five_
     assert_eq!(listed.len(), 5);
     for gone in [first.as_str(), "snap_x", "", "s"] {
         let error = harness.host.run(harness.session.restore(gone.into())).unwrap_err();
-        assert_eq!((error.code, error.message), (Code::NotFound, format!("Snapshot not found: {gone}")));
+        assert_eq!(
+            (error.code, error.into_parts().message),
+            (Code::NotFound, format!("Snapshot not found: {gone}"))
+        );
     }
     // Reopened, they are the same, and can be restored.
     let mut other = Harness::over(Rc::clone(&harness.memory), "other", options(json!({})));

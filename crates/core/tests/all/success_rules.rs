@@ -146,7 +146,10 @@ fn f1_a_success_fits_whatever_the_preset_the_window_the_pins_and_the_summariser(
             let new = bodies.iter().flat_map(|body| references(body)).find(|found| !known.contains(found));
             assert_eq!(new, None, "{told}: nobody can read it");
             assert!(compacted.result.retired_refs.is_empty(), "{told}");
-            assert!(compacted.result.ledger.iter().all(|entry| entry.reference.is_none()), "{told}");
+            assert!(
+                compacted.result.ledger.entries().iter().all(|entry| entry.reference.is_none()),
+                "{told}"
+            );
             assert!(!was_valid || problems(format, &bodies).unwrap().is_empty(), "{told}: {bodies:#?}");
             compacted.result
         } else {

@@ -202,3 +202,20 @@ fn f39_the_system_prompt_is_no_part_of_the_tools_nor_they_of_it() {
     assert!(none == 0 && of_tools > 5, "{none} {of_tools}");
     assert_eq!(tokens([prompt, tools]), [7, of_tools]);
 }
+
+#[test]
+fn w16_at_the_number_that_is_shown_no_plan_says_below() {
+    for preset in ["balanced", "offload", "react", "layered", "factor3", "checkpoint"] {
+        for window in [8_192, 32_768, 200_000] {
+            let mut harness = Harness::new(json!({ "preset": preset, "contextWindow": window }));
+            harness.append(&talk(2, 400));
+            harness.append(&[user("next")]);
+            harness.prepare();
+            let threshold = usage(&harness).threshold;
+            harness.session.record_usage(&reported(threshold), None).unwrap();
+            assert_eq!(used(&harness), threshold);
+            let plan = harness.host.run(harness.session.plan()).unwrap();
+            assert!(!plan.reason.contains("below"), "{preset} {window}: {}", plan.reason);
+        }
+    }
+}

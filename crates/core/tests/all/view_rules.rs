@@ -88,7 +88,7 @@ fn an8_kept_messages_behind_a_summary_lose_the_thinking_that_is_bound_to_what_wa
     assert_eq!(other.session.usage().unwrap(), harness.session.usage().unwrap());
     let again = other.compact();
     assert!(again.success, "{:?}", again.error);
-    assert_eq!(again.ledger.len(), 16);
+    assert_eq!(again.ledger.entries().len(), 16);
     assert_valid(Format::Anthropic, &other.context());
     assert!(!other.context().iter().any(thinks));
     assert_eq!(other.stored().messages.iter().filter(|body| body.contains("signature")).count(), 8);

@@ -1,8 +1,9 @@
 //! Reading messages, telling formats apart, and replacing the text of a result.
 
+use context_compactor_core::Code;
+use context_compactor_core::error::ErrorParts;
 use context_compactor_core::message::{Media, MediaKind, Message, Part, Role, ToolCall, ToolResult};
 use context_compactor_core::wire::{Author, Format, detect, parse};
-use context_compactor_core::{Code, Error};
 use context_compactor_store_tests::conversation::PLAIN;
 use serde_json::{Value, json};
 use std::borrow::Cow;
@@ -17,7 +18,7 @@ fn read<T>(format: Format, message: &Value, look: impl FnOnce(Message<'_>) -> T)
 fn refused(format: Format, message: &Value) -> String {
     let text = message.to_string();
     let parsed = parse(7, &text).unwrap();
-    let Error { code, index, field, .. } = format.wire().read(7, &parsed).unwrap_err();
+    let ErrorParts { code, index, field, .. } = format.wire().read(7, &parsed).unwrap_err().into_parts();
     assert_eq!((code, index), (Code::InvalidMessage, Some(7)), "{text}");
     field.unwrap()
 }
@@ -299,7 +300,7 @@ fn new_messages_are_prose_of_their_author() {
 fn replaced(format: Format, message: &Value, nth: usize, text: &str) -> Option<Value> {
     let json = message.to_string();
     let parsed = parse(0, &json).unwrap();
-    let edited = format.wire().with_result_text(&parsed, nth, text)?;
+    let edited = format.rules().with_result_text(&parsed, nth, text)?;
     Some(serde_json::from_str(&edited).unwrap())
 }
 
@@ -342,7 +343,7 @@ fn a_results_text_is_replaced_and_nothing_else() {
 fn fields_keep_their_order() {
     let json = r#"{"z":1e3,"tool_call_id":"a","content":"long","role":"tool","a\"b":"é\u0000"}"#;
     let parsed = parse(0, json).unwrap();
-    let edited = OPENAI.wire().with_result_text(&parsed, 0, "short").unwrap();
+    let edited = OPENAI.rules().with_result_text(&parsed, 0, "short").unwrap();
     assert_eq!(edited, json.replace("long", "short").replace("1e3", "1000.0"));
 }
 
@@ -351,7 +352,7 @@ fn detected(history: &Value) -> Result<Format, String> {
     let messages: Vec<_> = texts.iter().map(|text| parse(0, text).unwrap()).collect();
     detect(&messages).map_err(|error| {
         assert_eq!(error.code, Code::UnknownFormat);
-        error.message
+        error.into_parts().message
     })
 }
 
@@ -394,4 +395,13 @@ fn formats_are_told_by_fields_that_others_lack() {
         let message = detected(&history).unwrap_err();
         assert!(message.contains("pass `format`"), "{history}: {message}");
     }
+}
+
+#[test]
+fn f11_where_no_message_can_be_read_the_format_is_unknown_and_else_the_message_is_wrong() {
+    let stranger = json!({ "speaker": "me", "said": "hi" });
+    let code = |history| crate::support::ai_sdk::detected(&history).unwrap_err();
+    assert_eq!(code(json!([stranger])), Code::UnknownFormat);
+    let mixed = json!([{ "role": "user", "content": "hi" }, stranger]);
+    assert_eq!(code(mixed), Code::InvalidMessage);
 }

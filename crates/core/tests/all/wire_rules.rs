@@ -10,7 +10,7 @@ fn with<T>(history: &Value, run: impl FnOnce(&[serde_json_borrow::Value<'_>]) ->
 }
 
 fn problems(format: Format, history: &Value, strict: bool) -> Vec<Problem> {
-    with(history, |messages| format.wire().validate(messages, strict))
+    with(history, |messages| format.rules().validate(messages, strict))
 }
 
 /// The rules broken, with the index of the message.
@@ -26,7 +26,7 @@ fn broken_strictly(format: Format, history: &Value) -> Vec<(&'static str, usize)
 fn repaired(format: Format, history: &Value) -> Value {
     let once = |history: &Value| {
         with(history, |messages| {
-            let (repaired, changes) = format.wire().repair(messages);
+            let (repaired, changes) = format.rules().repair(messages);
             let messages: Vec<Value> = repaired
                 .into_iter()
                 .map(|message| match message {
@@ -488,7 +488,7 @@ mod anthropic {
     #[test]
     fn an8_bound_reasoning_can_be_taken_off_a_message() {
         let off = |message: Value| {
-            with(&json!([message]), |messages| FORMAT.wire().without_bound_reasoning(&messages[0]))
+            with(&json!([message]), |messages| FORMAT.rules().without_bound_reasoning(&messages[0]))
         };
         assert_eq!(off(user("go")), Unbound::Same);
         assert_eq!(off(says(json!([text("One.")]))), Unbound::Same);

@@ -275,7 +275,7 @@ fn w22_what_does_not_fit_gets_the_built_in_summary_unless_the_app_wants_none() {
             if fallback == Some("none") {
                 let error = prepared.unwrap_err();
                 assert_eq!(error.code, Code::ContextOverflow, "{name}");
-                assert_eq!(error.because.unwrap().code, code, "{name}");
+                assert_eq!(error.because.as_ref().unwrap().code, code, "{name}");
                 continue;
             }
             let prepared = prepared.unwrap();

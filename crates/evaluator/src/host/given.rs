@@ -165,6 +165,8 @@ pub(super) enum GivenPolicy {
     },
     Price {
         keep: usize,
+        #[serde(default)]
+        floor: usize,
         #[serde(default = "ceiling")]
         ceiling: usize,
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -183,8 +185,8 @@ impl From<Policy> for GivenPolicy {
             Policy::At { at, tail, clearing } => GivenPolicy::Threshold { at, keep: tail, clear: clearing },
             Policy::Slide { at, to } => GivenPolicy::Slide { at, to },
             Policy::Clear { at, keep } => GivenPolicy::Clear { at, keep },
-            Policy::RentOrBuy { tail, ceiling, clearing, .. } => {
-                GivenPolicy::Price { keep: tail, ceiling, clear: clearing }
+            Policy::RentOrBuy { rule, tail, ceiling, clearing } => {
+                GivenPolicy::Price { keep: tail, floor: rule.floor, ceiling, clear: clearing }
             }
         }
     }
@@ -197,9 +199,12 @@ impl From<GivenPolicy> for Policy {
             GivenPolicy::Threshold { at, keep, clear } => Policy::At { at, tail: keep, clearing: clear },
             GivenPolicy::Slide { at, to } => Policy::Slide { at, to },
             GivenPolicy::Clear { at, keep } => Policy::Clear { at, keep },
-            GivenPolicy::Price { keep, ceiling, clear } => {
-                Policy::RentOrBuy { rule: Rule::TUNED, tail: keep, ceiling, clearing: clear }
-            }
+            GivenPolicy::Price { keep, floor, ceiling, clear } => Policy::RentOrBuy {
+                rule: Rule { floor, ..Rule::TUNED },
+                tail: keep,
+                ceiling,
+                clearing: clear,
+            },
         }
     }
 }

@@ -254,8 +254,9 @@ fn nothing_begun() -> Error {
     Error::new(Code::NotFound, "nothing of this kind was read or begun")
 }
 
-fn within(nth: usize, error: Error) -> Error {
-    Error { message: format!("transcript {nth}: {}", error.message), ..error }
+fn within(nth: usize, mut error: Error) -> Error {
+    error.message = format!("transcript {nth}: {}", error.message);
+    error
 }
 
 /// What can be asked for by name.
@@ -315,9 +316,9 @@ fn method(name: &str) -> Result<Method> {
 
 fn prices_of(given: &RawValue) -> Result<&'static Prices> {
     let value = self::given("prices", given)?;
-    let prices = Prices::of_option(&value).map_err(|error| {
-        let field = error.field.filter(|field| !field.is_empty());
-        Error { field: Some(field.map_or("prices".into(), |field| format!("prices.{field}"))), ..error }
+    let prices = Prices::of_option(&value).map_err(|mut error| {
+        let field = error.field.take().filter(|field| !field.is_empty());
+        error.of_field(Some(field.map_or("prices".into(), |field| format!("prices.{field}"))))
     })?;
     // As the traces.
     Ok(Box::leak(Box::new(prices)))

@@ -5,6 +5,7 @@
 //! best that anybody could have done, who knew how it goes on, is found exactly ([`optimum`]).
 
 pub mod billed;
+mod bound;
 pub mod needs;
 pub mod optimum;
 pub mod policy;

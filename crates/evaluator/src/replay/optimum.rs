@@ -4,10 +4,11 @@
 //! A context right after a compaction depends on the call and the tail only, not on what was before. So the cheapest way to
 //! each of these contexts is that to one before it, a replay from there, and a compaction; one replay from each tells the
 //! cost of going on to all that come after. What cannot end below the cost of a policy that is known is not gone on with:
-//! that is exact, for what is left costs at least what every policy pays for it.
+//! that is exact, for what is left costs at least what it does where nothing is fetched again (`Bound`).
 
+use super::bound::Bound;
 use super::policy::{CEILING, Policy};
-use super::simulation::{Context, SUMMARY, replay};
+use super::simulation::{Context, SUMMARY, kept_from, replay};
 use super::trace::Trace;
 use context_compactor_core::policy::cost::{Cost, Prices, Rule};
 use std::collections::BTreeMap;
@@ -30,7 +31,9 @@ pub struct Search<'t> {
     trace: &'t Trace,
     prices: &'t Prices,
     /// What the calls from each on cost at least.
-    left: Vec<Cost>,
+    bound: Bound,
+    /// The first message that each of [`TAILS`] keeps before each call.
+    kept: Vec<[usize; TAILS.len()]>,
     /// The contexts that can be reached at each call, by the first message that they keep: cost so far.
     best: Vec<BTreeMap<usize, Cost>>,
     /// The least cost of a whole replay, so far.
@@ -42,21 +45,28 @@ pub struct Search<'t> {
 impl<'t> Search<'t> {
     /// Begins with the policies that are known.
     pub fn new(trace: &'t Trace, prices: &'t Prices) -> Self {
-        let known = [0, 5_000].map(|tail| Policy::RentOrBuy {
-            rule: Rule::TUNED,
-            tail,
-            ceiling: CEILING,
-            clearing: None,
+        // What is needed again is in the prices of the rule that is shipped; without it the rule acts sooner.
+        let rules = [Rule::TUNED, Rule { needs: 0, ..Rule::TUNED }];
+        let known = rules.iter().flat_map(|rule| {
+            TAILS.map(|tail| Policy::RentOrBuy { rule: *rule, tail, ceiling: CEILING, clearing: None })
         });
-        let known = known.iter().map(|policy| replay(trace, policy, prices).cost).min();
+        let known = known.map(|policy| replay(trace, &policy, prices).cost).min();
         Search {
             trace,
             prices,
-            left: least_left(trace, prices),
+            bound: Bound::new(trace, prices),
+            kept: trace.calls.iter().map(|call| TAILS.map(|tail| kept_from(trace, call, tail))).collect(),
             best: vec![BTreeMap::new(); trace.calls.len()],
             least: known.unwrap_or(Cost::MAX),
             calls: 0,
         }
+    }
+
+    /// Leaves nothing out.
+    #[cfg(test)]
+    pub(super) fn unbounded(trace: &'t Trace, prices: &'t Prices) -> Self {
+        let bound = Bound { left: vec![0; trace.calls.len() + 1], compacted: vec![0; trace.calls.len() + 1] };
+        Search { bound, least: Cost::MAX, ..Search::new(trace, prices) }
     }
 
     /// Calls in all.
@@ -77,7 +87,9 @@ impl<'t> Search<'t> {
             self.go_on(Context::new(self.trace, self.prices), 0, 0);
         } else if nth < self.best.len() {
             for (kept, paid) in std::mem::take(&mut self.best[nth]) {
-                self.go_on(Context::after(self.trace, self.prices, nth, kept), nth, paid);
+                if paid.saturating_add(self.bound.compacted[nth]) <= self.least {
+                    self.go_on(Context::after(self.trace, self.prices, nth, kept), nth, paid);
+                }
             }
         }
     }
@@ -87,7 +99,7 @@ impl<'t> Search<'t> {
         for nth in from..self.trace.calls.len() {
             let call = &self.trace.calls[nth];
             let so_far = paid + context.done.cost;
-            if so_far + self.left[nth] > self.least {
+            if so_far.saturating_add(self.bound.left[nth]) > self.least {
                 return;
             }
             if call.is_cold {
@@ -103,37 +115,24 @@ impl<'t> Search<'t> {
 
     /// Compacts before a call, in every way.
     fn compact(&mut self, context: &Context<'t>, nth: usize, so_far: Cost) {
-        let call = &self.trace.calls[nth];
+        let upto = self.trace.calls[nth].upto;
+        let tokens = context.tokens(&self.trace.calls[nth]);
+        // Whatever stays, the whole prompt is read for it.
+        let cost = so_far.saturating_add(context.summary_cost(tokens));
+        if cost.saturating_add(self.bound.compacted[nth]) > self.least {
+            return;
+        }
         let mut tried = usize::MAX;
-        for tail in TAILS {
-            let kept = context.kept_from(call, tail);
+        for kept in self.kept[nth] {
+            let kept = kept.max(context.from);
             if kept == tried {
                 continue;
             }
             tried = kept;
-            let moment = context.moment(call, tail);
-            let cost = so_far + self.prices.lone_request(moment.read, moment.summary);
-            if moment.after < moment.context && cost + self.left[nth] <= self.least {
+            if self.trace.stable + SUMMARY + self.trace.between(kept, upto) < tokens {
                 let found = self.best[nth].entry(kept).or_insert(Cost::MAX);
                 *found = cost.min(*found);
             }
         }
     }
-}
-
-/// What the calls from each on cost at least: each writes what is new, and reads the front and the exchange under way at
-/// the prices of a small prompt.
-fn least_left(trace: &Trace, prices: &Prices) -> Vec<Cost> {
-    let mut left = vec![0; trace.calls.len() + 1];
-    for (nth, call) in trace.calls.iter().enumerate().rev() {
-        let before = nth.checked_sub(1).map_or(0, |before| trace.calls[before].upto);
-        let new = trace.between(before, call.upto);
-        let compacted = SUMMARY + trace.between(call.exchange, call.upto);
-        let prompt = trace.stable + compacted.min(trace.before[call.upto]);
-        let rates = prices.base;
-        let read = prompt.saturating_sub(new).max(trace.shared.min(prompt)) as Cost * rates.cache_read;
-        let new = new.min(prompt.saturating_sub(trace.shared)) as Cost * rates.cache_write;
-        left[nth] = left[nth + 1] + read + new + call.output as Cost * rates.output;
-    }
-    left
 }

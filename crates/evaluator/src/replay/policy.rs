@@ -85,8 +85,10 @@ pub struct Clearing {
 }
 
 impl Clearing {
-    /// As in the preset `balanced`.
-    pub const BALANCED: Clearing = Clearing { keep: 3, least: 1_000, inputs: false };
+    /// As in the preset `balanced`, in this window.
+    pub const BALANCED: Clearing = Clearing { keep: 16, least: 1_000, inputs: false };
+    /// The same with its option `economy`.
+    pub const ECONOMY: Clearing = Clearing { keep: 3, ..Clearing::BALANCED };
 }
 
 /// The window that thresholds of peers are shares of.
@@ -130,7 +132,7 @@ pub const POLICIES: [(&str, Policy); 18] = [
             rule: Rule { floor: 50_000, ..Rule::TUNED },
             tail: ECONOMY_TAIL,
             ceiling: 100_000,
-            clearing: Some(Clearing::BALANCED),
+            clearing: Some(Clearing::ECONOMY),
         },
     ),
 ];
@@ -169,9 +171,18 @@ impl Pilot {
     pub(super) fn before(&mut self, call: &Call, nth: usize, context: &Context<'_>) -> Action {
         let prices = context.prices;
         let tokens = context.tokens(call);
+        // The engine's presets make no summary that frees less than a tenth of the window, a fifth of what they act at, below
+        // the hard limit (`W5`); others any that frees something.
+        let helps = |at: usize, tail, clearing: Option<Clearing>| {
+            let freed = tokens.saturating_sub(context.moment(call, tail).after);
+            let least = if clearing.is_some() && tokens < CEILING.max(at) { at / 5 } else { 1 };
+            freed >= least
+        };
         match self.policy {
             Policy::None => Action::None,
-            Policy::At { at, tail, .. } if tokens >= at && nth > 0 => Action::Compact { tail },
+            Policy::At { at, tail, clearing } if tokens >= at && nth > 0 && helps(at, tail, clearing) => {
+                Action::Compact { tail }
+            }
             Policy::At { at, clearing: Some(clearing), .. } if tokens >= at / 2 => {
                 cleared(what_pays(clearing, None, call, context))
             }
@@ -180,8 +191,8 @@ impl Pilot {
             Policy::RentOrBuy { rule, tail, ceiling, clearing } if nth > 0 => {
                 let moment = context.moment(call, tail);
                 let decision = self.meter.decide(&rule, prices, &moment, true);
-                let full = tokens >= ceiling && moment.after < tokens;
-                if decision == Verdict::Buy || full {
+                let is_due = decision == Verdict::Buy || tokens >= ceiling;
+                if is_due && helps(ceiling, tail, clearing) {
                     return Action::Compact { tail };
                 }
                 let left = self.meter.calls_left(&rule, prices, &moment);

@@ -3,7 +3,7 @@
 use super::needs::Part;
 use super::policy::{Action, Pilot, Policy};
 use super::trace::{Call, Trace};
-use context_compactor_core::policy::cost::{Cost, CostSnapshot, Prices};
+use context_compactor_core::policy::cost::{Cost, CostSnapshot, INSTRUCTION_TOKENS, Prices};
 use std::collections::BTreeMap;
 
 /// Tokens of a summary.
@@ -106,10 +106,16 @@ impl<'t> Context<'t> {
             stable: self.trace.stable,
             after: self.trace.stable + SUMMARY + tail,
             read: context.saturating_sub(tail),
-            in_thread: false,
+            in_thread: true,
             summary: SUMMARY,
             is_turn: call.is_turn,
         }
+    }
+
+    /// What a summary costs that is asked for at the end of a prompt of `tokens` tokens (`W7`): what the provider has of it
+    /// in its cache is read from there.
+    pub fn summary_cost(&self, tokens: usize) -> Cost {
+        self.prices.request(tokens + INSTRUCTION_TOKENS, self.cached, SUMMARY)
     }
 
     /// Does what a policy wants before call `nth`.
@@ -118,8 +124,7 @@ impl<'t> Context<'t> {
         match action {
             Action::None => {}
             Action::Compact { tail } => {
-                let moment = self.moment(call, *tail);
-                let cost = self.prices.lone_request(moment.read, moment.summary);
+                let cost = self.summary_cost(self.tokens(call));
                 let from = self.kept_from(call, *tail);
                 let after = Context::after(self.trace, self.prices, nth, from);
                 let cleared = self.cleared.split_off(&(from, Part::Said));

@@ -1,13 +1,14 @@
 //! Replays of conversations that are small enough to price by hand.
 
-use super::needs::{Memory, Part};
-use super::optimum::optimum;
+use super::needs::{Memory, Need, Part};
+use super::optimum::{Search, optimum};
+use super::policy::Clearing;
 use super::simulation::{Context, SUMMARY};
 use super::trace::Call;
 use super::{POLICIES, Policy, SHEETS, Trace, billed, replay, statistics};
 use crate::transcript::{Answer, Billed, Call as ToolCall, Transcript, Turn};
 use context_compactor_core::message::Role;
-use context_compactor_core::policy::cost::{Cost, Prices, Rates, Rule};
+use context_compactor_core::policy::cost::{Cost, PriceTier, Prices, Rates, Rule};
 
 /// Whole prices: 10 for input and writes, 1 for reads, 50 for output.
 fn prices() -> Prices {
@@ -55,8 +56,8 @@ fn a_compaction_reads_writes_and_begins_with_the_front() {
     let first = stable + 1_000;
     let before = first * 10 + 100 * 50 + first + 1_100 * 10 + 100 * 50;
     let kept = 100 + 1_000;
-    let read = stable + 3_200 - kept;
-    let summary = read * 10 + SUMMARY as Cost * 50;
+    // Asked at the end of the prompt: what was cached is read from there, the new message and what is asked are written.
+    let summary = stable + 2_100 + (1_100 + 1_000) * 10 + SUMMARY as Cost * 50;
     let next = stable + (SUMMARY as Cost + kept) * 10 + 100 * 50;
     assert_eq!(replayed.cost, before + summary + next);
 }
@@ -140,6 +141,62 @@ fn the_optimum_is_what_trying_everything_finds() {
     }
 }
 
+/// A conversation at random: sizes, pauses, and names that are needed again.
+fn drawn(random: &mut fastrand::Rng, calls: usize) -> Trace {
+    let most = [400, 4_000, 30_000][random.usize(..3)];
+    let mut trace = plain(calls, 10);
+    for size in trace.sizes.iter_mut().step_by(2) {
+        *size = random.usize(10..most);
+    }
+    trace.stable = random.usize(..20_000);
+    trace.shared = random.usize(..=trace.stable);
+    trace.before =
+        trace.sizes.iter().scan(0, |sum, size| Some(std::mem::replace(sum, *sum + size))).collect();
+    trace.before.push(trace.sizes.iter().sum());
+    for nth in 1..calls {
+        let call = &mut trace.calls[nth];
+        call.output = random.usize(10..2_000);
+        call.is_cold = random.usize(..6) == 0;
+        call.is_turn = random.bool();
+        call.salient = (0..3).filter(|_| random.bool()).collect();
+        for source in 0..call.upto {
+            if random.usize(..8) == 0 {
+                let names = vec![random.u32(..4)];
+                call.needs.push(Need { source, part: Part::Said, passage: random.bool(), names });
+            }
+        }
+    }
+    trace
+}
+
+/// A sheet with a break that these conversations reach.
+fn broken_at(above: usize) -> Prices {
+    let rates = Rates { input: 20, output: 75, cache_read: 2, cache_write: 20 };
+    let tiers = vec![PriceTier { above, rates }];
+    Prices { tiers, ..prices() }
+}
+
+#[test]
+fn w17_what_is_left_out_of_the_search_is_never_the_optimum() {
+    let mut random = fastrand::Rng::with_seed(17);
+    for nth in 0..60 {
+        let trace = drawn(&mut random, 6);
+        for prices in [prices(), SHEETS[0].prices(), SHEETS[2].prices(), broken_at(30_000)] {
+            assert_eq!(optimum(&trace, &prices), exhaustive(&trace, &prices), "{nth}");
+        }
+    }
+    for nth in 0..20 {
+        let trace = drawn(&mut random, 60);
+        for prices in [SHEETS[nth % SHEETS.len()].prices(), broken_at(60_000)] {
+            let mut whole = Search::unbounded(&trace, &prices);
+            while !whole.is_done() {
+                whole.advance();
+            }
+            assert_eq!(optimum(&trace, &prices), whole.least, "{nth}");
+        }
+    }
+}
+
 #[test]
 fn the_preset_clears_in_batches_what_was_read_often_and_reads_it_again_when_it_is_copied() {
     let long =
@@ -180,7 +237,7 @@ fn the_preset_clears_in_batches_what_was_read_often_and_reads_it_again_when_it_i
     context.act(4, &super::policy::Action::Clear { parts });
     assert_eq!((context.tokens(&trace.calls[4]), context.cached), (before - freed, trace.shared));
     let copied = |source, part| Call {
-        needs: vec![super::needs::Need { source, part, passage: true, names: Vec::new() }],
+        needs: vec![Need { source, part, passage: true, names: Vec::new() }],
         ..trace.calls[4].clone()
     };
     for (part, faults) in [(Part::Said, 0), (Part::Result, 1)] {
@@ -212,6 +269,24 @@ fn no_policy_of_summaries_beats_the_optimum_and_the_rule_is_near_it() {
             }
         }
     }
+}
+
+#[test]
+fn w5_the_preset_makes_no_summary_that_frees_little_below_the_hard_limit() {
+    // The exchange stays: a summary of what is before it frees that less 1,500.
+    let summaries = |policy: Policy, before: usize, exchange: usize| {
+        let mut trace = plain(3, 0);
+        (trace.stable, trace.shared) = (0, 0);
+        trace.sizes = vec![before, 0, 0, 0, exchange, 100];
+        trace.before = (0..=6).map(|at| trace.sizes[..at].iter().sum()).collect();
+        replay(&trace, &policy, &prices()).compactions
+    };
+    let ours = Policy::At { at: 100_000, tail: 55_000, clearing: Some(Clearing::BALANCED) };
+    assert_eq!([20_000, 23_000].map(|before| summaries(ours, before, 90_000)), [0, 1]);
+    // Above the hard limit of 183,616 tokens whatever frees something.
+    assert_eq!([3_000, 4_000].map(|before| summaries(ours, before, 180_000)), [0, 1]);
+    let peer = Policy::at(80_000, 0);
+    assert_eq!([0, 1_500, 1_501].map(|before| summaries(peer, before, 90_000)), [0, 0, 1]);
 }
 
 #[test]

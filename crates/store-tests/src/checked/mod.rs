@@ -45,7 +45,7 @@ pub fn settings(options: &Value) -> Rc<Settings> {
 pub fn problems(format: Format, bodies: &[Body]) -> Result<Vec<wire::Problem>, String> {
     let values =
         bodies.iter().map(|body| wire::parse(0, body)).collect::<Result<Vec<_>, _>>().map_err(text)?;
-    Ok(format.wire().validate(&values, false))
+    Ok(format.rules().validate(&values, false))
 }
 
 /// The least that an overflow says there can be.
@@ -191,7 +191,7 @@ impl Checked {
         if was_valid && !out.is_empty() {
             valid(self.format, &out, "the compacted context")?;
         }
-        self.fates(&result.ledger, &compacted.items)
+        self.fates(&result.ledger.entries(), &compacted.items)
     }
 
     /// What the store holds is what the session holds, and every offload in it is the text of its result (`audit`).
@@ -363,7 +363,7 @@ impl Checked {
                 continue;
             }
             let value = wire::parse(place.index, &item.body).map_err(text)?;
-            if matches!(self.format.wire().without_bound_reasoning(&value), Unbound::Changed(_)) {
+            if matches!(self.format.rules().without_bound_reasoning(&value), Unbound::Changed(_)) {
                 return Err(format!(
                     "message {} kept reasoning that is bound to what was changed",
                     place.index
@@ -385,7 +385,7 @@ pub fn compact_once(format: Format, options: &Value, bodies: &[Body]) -> Result<
     let own = |item: &OutItem| item.index.and_then(|index| bodies.get(index)).or(item.body.as_ref()).cloned();
     let after: Option<Vec<Body>> = compacted.items.iter().map(own).collect();
     let after = after.ok_or("a message of nobody")?;
-    if !result.ledger.iter().map(|entry| entry.index).eq(0..bodies.len()) {
+    if !result.ledger.entries().iter().map(|entry| entry.index).eq(0..bodies.len()) {
         return Err("the ledger does not have every message once".into());
     }
     if result.applied_edits.is_empty() && after != bodies {

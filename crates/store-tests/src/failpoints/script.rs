@@ -35,6 +35,8 @@ pub enum Step {
     Compact,
     /// Hands over the whole history with new messages.
     Sync,
+    /// Takes the compaction back.
+    Undo,
     /// Sets the goal.
     Goal,
     /// Pins a message.
@@ -62,6 +64,7 @@ pub const STEPS: &[Step] = &[
     Step::Talk,
     Step::Compact,
     Step::Sync,
+    Step::Undo,
     Step::Goal,
     Step::Pin,
     Step::Remove,
@@ -196,6 +199,11 @@ impl Script {
             Step::Sync => {
                 host.try_run(session.sync(0, history(step)))?.map(|done| done.branched_at.is_none())
             }
+            // Again, after a crash behind it, there is nothing left.
+            Step::Undo => match host.try_run(session.undo())? {
+                Err(error) if error.code == Code::NotFound => Ok(false),
+                undone => done(undone),
+            },
             Step::Goal => {
                 done(host.try_run(session.set_goal(r#"{"id":"g","description":"Ship the parser"}"#.into()))?)
             }

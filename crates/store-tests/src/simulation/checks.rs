@@ -102,6 +102,7 @@ impl World {
             (Asked::Fork { id }, Outcome::Forked(child)) => self.forked(tab, &id, &child)?,
             (Asked::Restore { .. }, Outcome::Restored)
             | (Asked::Rewind, Outcome::Rewound)
+            | (Asked::Undo, Outcome::Undone)
             | (Asked::Remove, Outcome::Removed) => {}
             _ => return Err("an operation ended with the result of another".into()),
         }
@@ -129,7 +130,7 @@ impl World {
         }
         let values =
             bodies.iter().map(|body| wire::parse(0, body)).collect::<Result<Vec<_>, _>>().map_err(text)?;
-        match self.format.wire().validate(&values, false).first() {
+        match self.format.rules().validate(&values, false).first() {
             Some(problem) => Err(format!("an invalid prompt ({}): {}", problem.rule, problem.message)),
             None => Ok(()),
         }
@@ -161,7 +162,11 @@ impl World {
 
     /// What was decided and acknowledged is part of the goal, whoever wrote it.
     fn remembers(&self, goal: &Goal) -> Result<(), String> {
-        let is_known = |text: &String| goal.decisions.iter().any(|known| known.description == *text);
+        // What was in an erased message is erased of the goal, too.
+        let is_erased = |known: &str| known == wire::ERASED && self.model.has_blanks();
+        let is_known = |text: &String| {
+            goal.decisions.iter().any(|known| known.description == *text || is_erased(&known.description))
+        };
         match self.decisions.iter().find(|text| !is_known(text)) {
             Some(text) => Err(format!("an acknowledged decision is gone: {text}")),
             None => Ok(()),
@@ -177,6 +182,7 @@ impl World {
                 | Code::Conflict
                 | Code::Indeterminate
                 | Code::Aborted
+                | Code::StageUnavailable
                 | Code::ContextOverflow
         );
         // Its rows were written anew and removed while it read them: the next call reads the new ones.

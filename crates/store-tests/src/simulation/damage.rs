@@ -235,7 +235,7 @@ impl World {
             );
         }
         let values = bodies.iter().map(|body| wire::parse(0, body)).collect::<Result<Vec<_>, _>>();
-        match self.format.wire().validate(&values.map_err(checks::text)?, false).first() {
+        match self.format.rules().validate(&values.map_err(checks::text)?, false).first() {
             Some(problem) => Err(format!("an invalid prompt ({}): {}", problem.rule, problem.message)),
             None => Ok(()),
         }

@@ -139,6 +139,7 @@ enum Outcome {
     Forked(Session),
     Restored,
     Rewound,
+    Undone,
     Removed,
     Erased,
 }
@@ -158,6 +159,7 @@ enum Asked {
     Fork { id: String },
     Restore { id: String },
     Rewind,
+    Undo,
     Remove,
     Erase { index: usize },
 }
@@ -467,6 +469,7 @@ impl World {
             Effect::Now | Effect::NewId | Effect::Pin { .. } | Effect::ReadWatermark(_) => None,
             _ if !bad => None,
             Effect::Sleep(_) | Effect::Pause(_) => Some(Code::Aborted),
+            Effect::Load(_) => Some(Code::StageUnavailable),
             _ if is_commit && how == 0 => Some(Code::QuotaExceeded),
             _ if how <= 1 => Some(Code::StoreUnavailable),
             _ if !is_commit && how == 2 => Some(Code::Aborted),

@@ -3,10 +3,11 @@
 use super::*;
 
 impl World {
-    /// Takes a snapshot, goes back to one or to any point of the log, or takes a message out of the context.
+    /// Takes a snapshot, goes back to one or to any point of the log, takes a message out of the context, or a compaction
+    /// back.
     pub(super) fn turn_back(&mut self, tab: usize, session: &Session) -> Result<(), String> {
         let known: Vec<String> = self.stored.snapshots.iter().map(|(id, _)| id.clone()).collect();
-        match (self.rng.u8(..5), self.rng.choice(known)) {
+        match (self.rng.u8(..6), self.rng.choice(known)) {
             (0, Some(id)) => {
                 let machine = Mapped(session.restore(id.clone()), |()| Outcome::Restored);
                 self.start(tab, Asked::Restore { id }, Box::new(machine))
@@ -28,6 +29,10 @@ impl World {
                 let index = self.rng.usize(..=self.stored.messages.len());
                 let machine = Mapped(session.rewind(index), |()| Outcome::Rewound);
                 self.start(tab, Asked::Rewind, Box::new(machine))
+            }
+            (3, _) => {
+                let machine = Mapped(session.undo(), |()| Outcome::Undone);
+                self.start(tab, Asked::Undo, Box::new(machine))
             }
             _ => {
                 let machine = Mapped(session.snapshot(SnapshotPurpose::Recovery), Outcome::Taken);
@@ -64,6 +69,7 @@ impl World {
                 (error.code == Code::NotFound).then_some(())
             }
             Asked::Restore { id } => (error.code == Code::NotFound && !is_kept(id)).then_some(()),
+            Asked::Undo => (error.code == Code::NotFound).then_some(()),
             // A summary may stand for it by now, and some messages cannot go alone.
             // An exchange is not parted, and a tab may know less of the log.
             Asked::Rewind | Asked::Remove | Asked::Erase { .. } => {

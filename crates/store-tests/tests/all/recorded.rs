@@ -169,7 +169,7 @@ fn recorded_messages_are_read_and_what_a_provider_accepted_is_valid() {
         lost??;
         let values = recorded.bodies.iter().map(|body| wire::parse(0, body));
         let values = values.collect::<Result<Vec<_>, _>>().map_err(text)?;
-        let problems = recorded.format.wire().validate(&values, false);
+        let problems = recorded.format.rules().validate(&values, false);
         let known = |rule: &str| recorded.id.starts_with(KNOWN.0) && rule == KNOWN.1;
         if let Some(problem) = problems.iter().find(|problem| !known(problem.rule)) {
             counts.add("invalid", 1);
@@ -177,7 +177,7 @@ fn recorded_messages_are_read_and_what_a_provider_accepted_is_valid() {
             let told = format!("{} at message {}: {}", problem.rule, problem.index, problem.message);
             return if recorded.accepted { Err(told) } else { Ok(()) };
         }
-        let (repaired, _) = recorded.format.wire().repair(&values);
+        let (repaired, _) = recorded.format.rules().repair(&values);
         let untouched = repaired.iter().enumerate().all(|(at, message)| *message == Repaired::Keep(at));
         if problems.is_empty() && !(untouched && repaired.len() == values.len()) {
             return Err("a valid history was repaired".into());
@@ -314,7 +314,7 @@ fn f26_what_a_provider_answered_breaks_no_rule_that_is_not_strict() {
                 continue;
             }
             let values = recorded.bodies.iter().map(|body| wire::parse(0, body).unwrap()).collect::<Vec<_>>();
-            let problems = recorded.format.wire().validate(&values, false);
+            let problems = recorded.format.rules().validate(&values, false);
             assert_eq!(problems, [], "{}", recorded.id);
             checked += 1;
         }

@@ -17,7 +17,8 @@ mod tools;
 mod ui;
 
 use super::{
-    Author, Change, Evidence, Format, Hints, Past, Problem, Repaired, Unbound, Wire, blocks, edit, tagged,
+    Author, Change, Evidence, Format, Hints, Past, Problem, Repaired, Rules, Unbound, Wire, blocks, edit,
+    tagged,
 };
 use crate::error::Result;
 use crate::message::Message;
@@ -60,14 +61,22 @@ impl Wire for AiSdk {
         read::message(index, message)
     }
 
-    /// In the shape of `like`; a model message when there is none to be like.
+    /// In the shape of `like`, also of its content: the provider's prompts of the SDK know parts alone. A model message
+    /// when there is none to be like.
     fn text_message(&self, author: Author, text: &str, id: &str, like: Option<&Value<'_>>) -> String {
-        match like.map(Shape::of) {
-            Some(Shape::Ui) => ui_message(author, text, id),
-            Some(Shape::Model) | None => super::plain_message(author, text),
+        match like {
+            Some(like) if Shape::of(like) == Shape::Ui => ui_message(author, text, id),
+            Some(like) if has_parts(like) => model_message(author, text),
+            _ => super::plain_message(author, text),
         }
     }
 
+    fn grows(&self, past: &mut Past, window: &[Value<'_>]) -> bool {
+        rules::grows(past, &window.iter().collect::<Vec<_>>())
+    }
+}
+
+impl Rules for AiSdk {
     fn with_result_text(&self, message: &Value<'_>, nth: usize, text: &str) -> Option<String> {
         match Shape::of(message) {
             Shape::Model => model::with_result_text(message, nth, text),
@@ -97,10 +106,6 @@ impl Wire for AiSdk {
 
     fn validate(&self, messages: &[Value<'_>], strict: bool) -> Vec<Problem> {
         super::rules::validate(messages, strict, rules::find, rules::strict)
-    }
-
-    fn grows(&self, past: &mut Past, window: &[Value<'_>]) -> bool {
-        rules::grows(past, &window.iter().collect::<Vec<_>>())
     }
 
     fn repair(&self, messages: &[Value<'_>]) -> (Vec<Repaired>, Vec<Change>) {
@@ -168,23 +173,40 @@ fn is_true(value: &Value<'_>, key: &str) -> bool {
     matches!(tagged::given(value, key), Some(Value::Bool(true)))
 }
 
-fn ui_message(author: Author, text: &str, id: &str) -> String {
-    #[derive(Serialize)]
-    struct Text<'a> {
-        r#type: &'a str,
-        text: &'a str,
+fn has_parts(message: &Value<'_>) -> bool {
+    matches!(tagged::given(message, "content"), Some(Value::Array(_)))
+}
+
+/// A part with a text.
+#[derive(Serialize)]
+struct TextPart<'a> {
+    r#type: &'a str,
+    text: &'a str,
+}
+
+impl<'a> TextPart<'a> {
+    fn of(text: &'a str) -> Self {
+        Self { r#type: "text", text }
     }
+}
+
+fn ui_message(author: Author, text: &str, id: &str) -> String {
     #[derive(Serialize)]
     struct Ui<'a> {
         id: &'a str,
         role: &'a str,
-        parts: [Text<'a>; 1],
+        parts: [TextPart<'a>; 1],
     }
-    let role = match author {
-        Author::User => "user",
-        Author::Assistant => "assistant",
-    };
-    serde_json::to_string(&Ui { id, role, parts: [Text { r#type: "text", text }] }).unwrap_or_default()
+    serde_json::to_string(&Ui { id, role: author.role(), parts: [TextPart::of(text)] }).unwrap_or_default()
+}
+
+fn model_message(author: Author, text: &str) -> String {
+    #[derive(Serialize)]
+    struct Model<'a> {
+        role: &'a str,
+        content: [TextPart<'a>; 1],
+    }
+    serde_json::to_string(&Model { role: author.role(), content: [TextPart::of(text)] }).unwrap_or_default()
 }
 
 /// Parts of model messages that are its own when they have this field.

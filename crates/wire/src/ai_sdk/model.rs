@@ -99,7 +99,7 @@ pub(super) fn is_plain_call(part: &Value<'_>) -> bool {
     is_call(part) && tagged::given(part, "providerOptions").is_none()
 }
 
-/// See [`crate::Wire::with_result_text`]. Nothing in a message of results is bound to what stood before it.
+/// See [`crate::Rules::with_result_text`]. Nothing in a message of results is bound to what stood before it.
 pub(super) fn with_result_text(message: &Value<'_>, nth: usize, text: &str) -> Option<String> {
     if role(message) == "assistant" {
         return None;

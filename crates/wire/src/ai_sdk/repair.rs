@@ -98,7 +98,7 @@ fn unbind(repair: &mut Repair<'_>, (index, same): (usize, usize)) {
     }
 }
 
-/// See [`crate::Wire::without_bound_reasoning`].
+/// See [`crate::Rules::without_bound_reasoning`].
 pub(super) fn without_reasoning(message: &Value<'_>) -> Unbound {
     if !parts(message).iter().any(options::is_bound) {
         return Unbound::Same;

@@ -5,7 +5,7 @@ use super::AiSdk;
 use crate::error::Result;
 use crate::message::ToolCall;
 use crate::read::At;
-use crate::tools::{Tool, Tools, described, fixed, message, named, object};
+use crate::tools::{Calling, Tool, Tools, described, fixed, message, named, object};
 use crate::{edit, json, tagged};
 use serde_json_borrow::Value;
 use std::borrow::Cow;
@@ -15,7 +15,9 @@ impl Tools for AiSdk {
         let [name, description, schema] = described(tool, "inputSchema");
         object([("type", fixed("function")), name, description, schema])
     }
+}
 
+impl Calling for AiSdk {
     fn read_call<'a>(&self, call: &'a Value<'a>) -> Result<ToolCall<'a>> {
         let part = At::message(0, call)?;
         let name = match ui_tool(call) {

@@ -138,7 +138,7 @@ pub(super) fn is_plain_call(part: &Value<'_>) -> bool {
         && !["callProviderMetadata", "providerMetadata", "approval"].iter().any(is_held)
 }
 
-/// See [`crate::Wire::with_result_text`]. Reasoning of later steps that is bound to the result goes with it.
+/// See [`crate::Rules::with_result_text`]. Reasoning of later steps that is bound to the result goes with it.
 pub(super) fn with_result_text(message: &Value<'_>, nth: usize, text: &str) -> Option<String> {
     let parts = super::parts(message);
     let has_result = |part: &Value<'_>| {

@@ -8,7 +8,8 @@ mod tools;
 mod turns;
 
 use super::{
-    Author, Change, Evidence, Format, Hints, Past, Problem, Repaired, Unbound, Wire, blocks, edit, tagged,
+    Author, Change, Evidence, Format, Hints, Past, Problem, Repaired, Rules, Unbound, Wire, blocks, edit,
+    tagged,
 };
 use crate::error::Result;
 use crate::message::Message;
@@ -50,6 +51,12 @@ impl Wire for Anthropic {
         super::plain_message(author, text)
     }
 
+    fn grows(&self, past: &mut Past, window: &[Value<'_>]) -> bool {
+        rules::grows(past, &window.iter().collect::<Vec<_>>())
+    }
+}
+
+impl Rules for Anthropic {
     fn with_result_text(&self, message: &Value<'_>, nth: usize, text: &str) -> Option<String> {
         let mut edited = message.clone();
         let Some(Value::Array(blocks)) = edit::field_mut(&mut edited, "content") else { return None };
@@ -75,10 +82,6 @@ impl Wire for Anthropic {
 
     fn validate(&self, messages: &[Value<'_>], strict: bool) -> Vec<Problem> {
         super::rules::validate(messages, strict, rules::find, rules::strict)
-    }
-
-    fn grows(&self, past: &mut Past, window: &[Value<'_>]) -> bool {
-        rules::grows(past, &window.iter().collect::<Vec<_>>())
     }
 
     fn repair(&self, messages: &[Value<'_>]) -> (Vec<Repaired>, Vec<Change>) {

@@ -234,7 +234,7 @@ fn unbind(repair: &mut Repair<'_>, (index, same): (usize, usize)) {
     }
 }
 
-/// See [`crate::Wire::without_bound_reasoning`].
+/// See [`crate::Rules::without_bound_reasoning`].
 pub(super) fn without_reasoning(message: &Value<'_>) -> Unbound {
     if !super::content_kinds(message).any(|kind| is_thinking(&kind)) {
         return Unbound::Same;

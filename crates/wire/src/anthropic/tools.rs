@@ -4,14 +4,16 @@ use super::{Anthropic, read};
 use crate::error::Result;
 use crate::message::ToolCall;
 use crate::read::At;
-use crate::tools::{Tool, Tools, described, fixed, message, named, object};
+use crate::tools::{Calling, Tool, Tools, described, fixed, message, named, object};
 use serde_json_borrow::Value;
 
 impl Tools for Anthropic {
     fn define_tool(&self, tool: &Tool) -> Value<'static> {
         object(described(tool, "input_schema"))
     }
+}
 
+impl Calling for Anthropic {
     fn read_call<'a>(&self, call: &'a Value<'a>) -> Result<ToolCall<'a>> {
         let block = At::message(0, call)?;
         if block.need_text("type")? != "tool_use" {

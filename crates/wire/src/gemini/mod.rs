@@ -1,7 +1,7 @@
 //! Gemini: the `contents` of a request.
 //!
 //! A signature is bound to the part that it stands on, not to what stood before it: the API takes it after an edit of
-//! earlier messages, so [`Wire::without_bound_reasoning`] has nothing to take out.
+//! earlier messages, so [`Rules::without_bound_reasoning`] has nothing to take out.
 
 mod names;
 mod read;
@@ -11,7 +11,7 @@ mod rules;
 mod tools;
 mod turns;
 
-use super::{Author, Change, Evidence, Hints, Past, Problem, Repaired, Wire, edit, tagged};
+use super::{Author, Change, Evidence, Hints, Past, Problem, Repaired, Rules, Wire, edit, tagged};
 use crate::error::Result;
 use crate::message::Message;
 use serde::Serialize;
@@ -66,6 +66,12 @@ impl Wire for Gemini {
         serde_json::to_string(&Content { role, parts: [Text { text }] }).unwrap_or_default()
     }
 
+    fn grows(&self, past: &mut Past, window: &[Value<'_>]) -> bool {
+        rules::grows(past, &window.iter().collect::<Vec<_>>())
+    }
+}
+
+impl Rules for Gemini {
     fn with_result_text(&self, message: &Value<'_>, nth: usize, text: &str) -> Option<String> {
         let parts = names::parts(message).iter().enumerate();
         let (at, _) = parts.filter(|(_, part)| names::FUNCTION_RESPONSE.of(part).is_some()).nth(nth)?;
@@ -91,10 +97,6 @@ impl Wire for Gemini {
 
     fn validate(&self, messages: &[Value<'_>], strict: bool) -> Vec<Problem> {
         super::rules::validate(messages, strict, rules::find, rules::strict)
-    }
-
-    fn grows(&self, past: &mut Past, window: &[Value<'_>]) -> bool {
-        rules::grows(past, &window.iter().collect::<Vec<_>>())
     }
 
     fn repair(&self, messages: &[Value<'_>]) -> (Vec<Repaired>, Vec<Change>) {

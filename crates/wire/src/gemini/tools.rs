@@ -5,7 +5,7 @@ use crate::error::Result;
 use crate::message::ToolCall;
 use crate::read::At;
 use crate::tagged;
-use crate::tools::{Tool, Tools, described, message, named, object};
+use crate::tools::{Calling, Tool, Tools, described, message, named, object};
 use serde_json_borrow::Value;
 use std::borrow::Cow;
 
@@ -18,7 +18,9 @@ impl Tools for Gemini {
     fn define_tool(&self, tool: &Tool) -> Value<'static> {
         object(described(tool, "parametersJsonSchema"))
     }
+}
 
+impl Calling for Gemini {
     /// A part with a `functionCall`, or the call in it, as `response.functionCalls` lists them.
     fn read_call<'a>(&self, call: &'a Value<'a>) -> Result<ToolCall<'a>> {
         let given = At::message(0, call)?;

@@ -9,6 +9,7 @@
 //! unanswered call with its id.
 
 use super::{Message, Pairing, Part, Role};
+use crate::order;
 use std::collections::HashMap;
 
 /// Which positions of a history are boundaries between units, and which calls have no partner.
@@ -118,8 +119,7 @@ impl Exchanges {
             }
         }
         let mut unanswered: Vec<usize> = calls.into_values().chain(ties.into_values()).flatten().collect();
-        unanswered.sort_unstable();
-        unanswered.dedup();
+        order::unique(&mut unanswered);
         orphaned.dedup();
         Exchanges { pairs, boundaries: spans.boundaries(length), unanswered, orphaned }
     }

@@ -20,7 +20,7 @@ pub const MAX_PARTS: usize = 16_384;
 pub const MAX_REFERENCES: usize = 4_096;
 
 fn too_large(index: usize, field: String, what: String) -> Error {
-    Error { index: Some(index), field: Some(field), ..Error::new(Code::TooLarge, what) }
+    Error::new(Code::TooLarge, what).at(index).of_field(Some(field))
 }
 
 /// Refuses a message of more than [`MAX_BYTES`].

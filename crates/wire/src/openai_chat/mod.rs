@@ -7,7 +7,8 @@ mod tools;
 
 use super::rules::Repair;
 use super::{
-    Author, Change, Evidence, Format, Hints, Past, Problem, Repaired, Unbound, Wire, blocks, edit, tagged,
+    Author, Change, Evidence, Format, Hints, Past, Problem, Repaired, Rules, Unbound, Wire, blocks, edit,
+    tagged,
 };
 use crate::error::Result;
 use crate::message::Message;
@@ -56,6 +57,12 @@ impl Wire for OpenaiChat {
         super::plain_message(author, text)
     }
 
+    fn grows(&self, past: &mut Past, window: &[Value<'_>]) -> bool {
+        rules::grows(past, &window.iter().collect::<Vec<_>>())
+    }
+}
+
+impl Rules for OpenaiChat {
     fn with_result_text(&self, message: &Value<'_>, nth: usize, text: &str) -> Option<String> {
         let is_result = matches!(role(message).as_deref(), Some("tool" | "function"));
         if nth > 0 || !is_result {
@@ -77,10 +84,6 @@ impl Wire for OpenaiChat {
 
     fn validate(&self, messages: &[Value<'_>], strict: bool) -> Vec<Problem> {
         super::rules::validate(messages, strict, rules::find, rules::strict)
-    }
-
-    fn grows(&self, past: &mut Past, window: &[Value<'_>]) -> bool {
-        rules::grows(past, &window.iter().collect::<Vec<_>>())
     }
 
     fn repair(&self, messages: &[Value<'_>]) -> (Vec<Repaired>, Vec<Change>) {

@@ -5,7 +5,7 @@ use crate::error::Result;
 use crate::json;
 use crate::message::ToolCall;
 use crate::read::At;
-use crate::tools::{Tool, Tools, described, fixed, named, object};
+use crate::tools::{Calling, Tool, Tools, described, fixed, named, object};
 use serde_json_borrow::Value;
 
 impl Tools for OpenaiChat {
@@ -13,7 +13,9 @@ impl Tools for OpenaiChat {
     fn define_tool(&self, tool: &Tool) -> Value<'static> {
         object([("type", fixed("function")), ("function", object(described(tool, "parameters")))])
     }
+}
 
+impl Calling for OpenaiChat {
     fn read_call<'a>(&self, call: &'a Value<'a>) -> Result<ToolCall<'a>> {
         read::tool_call(&At::message(0, call)?)
     }

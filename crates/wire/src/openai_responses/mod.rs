@@ -13,7 +13,7 @@ mod rules;
 mod tools;
 mod write;
 
-use super::{Author, Change, Evidence, Format, Hints, Past, Problem, Repaired, Wire, blocks, tagged};
+use super::{Author, Change, Evidence, Format, Hints, Past, Problem, Repaired, Rules, Wire, blocks, tagged};
 use crate::error::Result;
 use crate::message::Message;
 use serde_json_borrow::Value;
@@ -68,6 +68,12 @@ impl Wire for OpenaiResponses {
         write::text_message(author, text, like)
     }
 
+    fn grows(&self, past: &mut Past, window: &[Value<'_>]) -> bool {
+        rules::grows(past, &window.iter().collect::<Vec<_>>())
+    }
+}
+
+impl Rules for OpenaiResponses {
     fn with_result_text(&self, message: &Value<'_>, nth: usize, text: &str) -> Option<String> {
         if nth > 0 { None } else { write::with_output_text(message, text) }
     }
@@ -78,10 +84,6 @@ impl Wire for OpenaiResponses {
 
     fn validate(&self, messages: &[Value<'_>], strict: bool) -> Vec<Problem> {
         super::rules::validate(messages, strict, rules::find, rules::strict)
-    }
-
-    fn grows(&self, past: &mut Past, window: &[Value<'_>]) -> bool {
-        rules::grows(past, &window.iter().collect::<Vec<_>>())
     }
 
     fn repair(&self, messages: &[Value<'_>]) -> (Vec<Repaired>, Vec<Change>) {

@@ -4,7 +4,7 @@ use super::OpenaiResponses;
 use crate::error::Result;
 use crate::message::ToolCall;
 use crate::read::At;
-use crate::tools::{Tool, Tools, described, fixed, named, object};
+use crate::tools::{Calling, Tool, Tools, described, fixed, named, object};
 use crate::{json, tagged};
 use serde_json_borrow::Value;
 
@@ -15,7 +15,9 @@ impl Tools for OpenaiResponses {
         let (kind, strict) = (("type", fixed("function")), ("strict", Value::Bool(false)));
         object([kind, name, description, parameters, strict])
     }
+}
 
+impl Calling for OpenaiResponses {
     fn read_call<'a>(&self, call: &'a Value<'a>) -> Result<ToolCall<'a>> {
         let item = At::message(0, call)?;
         if item.need_text("type")? != "function_call" {

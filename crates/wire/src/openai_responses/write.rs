@@ -12,16 +12,12 @@ pub(super) fn text_message(author: Author, text: &str, like: Option<&Value<'_>>)
     if like.is_some_and(|like| tagged::given(like, "type").is_none()) {
         return plain_message(author, text);
     }
-    let role = match author {
-        Author::User => "user",
-        Author::Assistant => "assistant",
-    };
     let like = like.and_then(|like| tagged::given(like, "content"));
     let content = match (author, like) {
         (Author::User, Some(Value::Array(_))) => Value::Array(vec![text_part(text)]),
         _ => edit::text(text),
     };
-    let fields = [("type", word("message")), ("role", word(role)), ("content", content)];
+    let fields = [("type", word("message")), ("role", word(author.role())), ("content", content)];
     json(&Value::Object(fields.into_iter().collect()))
 }
 

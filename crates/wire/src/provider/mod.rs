@@ -12,6 +12,7 @@ pub use overflow::is_context_overflow;
 pub use reported::reported;
 pub use thread::Thread;
 
+use crate::decimal;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -331,7 +332,7 @@ fn refused(provider: &Provider, status: u16, json: &Value, body: &str) -> Unusab
 
 /// Milliseconds to wait: `retry-after-ms`, or `retry-after` in seconds or as a date.
 fn retry_after<'h>(header: impl Fn(&str) -> Option<&'h str>, now_ms: u64) -> Option<u64> {
-    let number = |text: &str| text.trim().parse::<f64>().ok().filter(|n| n.is_finite() && *n >= 0.0);
+    let number = |text: &str| decimal(text.trim()).filter(|n| *n >= 0.0);
     if let Some(ms) = header("retry-after-ms").and_then(number) {
         return Some(ms as u64);
     }
@@ -347,8 +348,8 @@ fn retry_after<'h>(header: impl Fn(&str) -> Option<&'h str>, now_ms: u64) -> Opt
 fn retry_delay(json: &Value) -> Option<u64> {
     let details = json.pointer("/error/details")?.as_array()?;
     let delay = details.iter().find_map(|detail| detail.get("retryDelay")?.as_str())?;
-    let seconds = delay.strip_suffix('s')?.parse::<f64>().ok()?;
-    (seconds.is_finite() && seconds >= 0.0).then_some((seconds * 1_000.0) as u64)
+    let seconds = decimal(delay.strip_suffix('s')?)?;
+    (seconds >= 0.0).then_some((seconds * 1_000.0) as u64)
 }
 
 /// A server may echo the key that it was sent.

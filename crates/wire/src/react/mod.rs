@@ -8,7 +8,7 @@ mod rules;
 mod tools;
 
 use super::rules::Repair;
-use super::{Author, Change, Evidence, Hints, Past, Problem, Repaired, Wire, edit, tagged};
+use super::{Author, Change, Evidence, Hints, Past, Problem, Repaired, Rules, Wire, edit, tagged};
 use crate::error::Result;
 use crate::message::Message;
 use serde_json_borrow::Value;
@@ -50,6 +50,12 @@ impl Wire for React {
         false
     }
 
+    fn grows(&self, past: &mut Past, window: &[Value<'_>]) -> bool {
+        rules::grows(past, &window.iter().collect::<Vec<_>>())
+    }
+}
+
+impl Rules for React {
     fn with_result_text(&self, message: &Value<'_>, nth: usize, text: &str) -> Option<String> {
         if nth > 0 || tagged::given(message, "result").and_then(tagged::text).is_none() {
             return None;
@@ -67,10 +73,6 @@ impl Wire for React {
 
     fn validate(&self, messages: &[Value<'_>], strict: bool) -> Vec<Problem> {
         super::rules::validate(messages, strict, rules::find, |_| Vec::new())
-    }
-
-    fn grows(&self, past: &mut Past, window: &[Value<'_>]) -> bool {
-        rules::grows(past, &window.iter().collect::<Vec<_>>())
     }
 
     fn repair(&self, messages: &[Value<'_>]) -> (Vec<Repaired>, Vec<Change>) {

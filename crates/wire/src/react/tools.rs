@@ -4,7 +4,7 @@ use super::React;
 use crate::error::Result;
 use crate::message::ToolCall;
 use crate::read::At;
-use crate::tools::{Tool, Tools, described, named, object};
+use crate::tools::{Calling, Tool, Tools, described, named, object};
 use crate::{edit, json, tagged};
 use serde_json_borrow::Value;
 use std::borrow::Cow;
@@ -18,7 +18,9 @@ impl Tools for React {
     fn define_tool(&self, tool: &Tool) -> Value<'static> {
         object(described(tool, "parameters"))
     }
+}
 
+impl Calling for React {
     fn read_call<'a>(&self, call: &'a Value<'a>) -> Result<ToolCall<'a>> {
         let action = At::message(0, action(call))?;
         let named = |key| {

@@ -31,7 +31,7 @@ fn file(text: &str, arguments: &str, numbers: &ProcessNumbers) -> Option<String>
     if lines.len() <= numbers.file_lines {
         return None;
     }
-    let arguments: Option<Arguments<'_>> = serde_json::from_str(arguments).ok();
+    let arguments: Option<Arguments<'_>> = crate::wire::objects::from_str(arguments).ok();
     let named = |key: &&str| Some(arguments.as_ref()?.as_object()?.get(key)?.as_str()?.to_string());
     let path =
         ["path", "file_path", "file", "filename", "filePath"].iter().find_map(named).unwrap_or_default();

@@ -7,8 +7,10 @@
 mod v100_to_v101;
 
 use super::record::{self, SCHEMA, SessionRow};
+use super::recovery::read_one;
 use super::retry::{Tried, conflict, retry, retryable};
 use super::seal;
+use super::stage::TO_UPKEEP;
 use super::stored::name_row;
 use crate::error::{Code, Error, Result};
 use crate::keys::batch::{Batch, Durability, keys};
@@ -39,11 +41,19 @@ async fn step(io: &Io, sid: &str, settings: &Settings, from: u32, fields: &mut F
 ///
 /// Errors: [`Code::SchemaTooNew`], [`Code::StoreCorrupt`]; those of the store, which then holds what it held before.
 pub(super) async fn session_row(io: &Io, sid: &str, settings: &Settings) -> Result<Option<SessionRow>> {
+    let Some(bytes) = read_one(io, keys::session(sid)).await? else { return Ok(None) };
+    seal::check(&bytes)?;
+    if record::version(&bytes, "session")? < SCHEMA {
+        return (TO_UPKEEP.enter(io).await?.migrated)(io, sid, settings).await;
+    }
+    seal::read(&bytes).map(Some)
+}
+
+/// The same, for one that may be of an older release.
+pub(super) async fn migrated(io: &Io, sid: &str, settings: &Settings) -> Result<Option<SessionRow>> {
     retry(io, None, async |_| {
         let key = keys::session(sid);
-        let Some(old) = wide::read(io, vec![key.clone()]).await?.into_iter().next().flatten() else {
-            return Ok(Tried::Done(None));
-        };
+        let Some(old) = read_one(io, key.clone()).await? else { return Ok(Tried::Done(None)) };
         seal::check(&old)?;
         let from = record::version(&old, "session")?;
         if from >= SCHEMA {

@@ -5,7 +5,7 @@ use super::Fields;
 use crate::error::{Code, Error, Result};
 use crate::keys::batch::keys;
 use crate::log::measure;
-use crate::log::record::{self, ViewRow};
+use crate::log::record;
 use crate::log::stored::readable_items;
 use crate::log::wide;
 use crate::policy::Settings;
@@ -24,7 +24,7 @@ pub(super) async fn migrate(io: &Io, sid: &str, settings: &Settings, fields: &mu
     while next <= generation {
         let last = (next + PAGE - 1).min(generation);
         for bytes in wide::read(io, (next..=last).map(|number| keys::view(sid, number)).collect()).await? {
-            match record::decode::<ViewRow>(&bytes.unwrap_or_default(), "view") {
+            match record::decode_view(&bytes.unwrap_or_default()) {
                 Ok(view) => compressions += u64::from(view.cause.rung == "summarise"),
                 Err(error) if error.code == Code::StoreCorrupt && settings.accept_data_loss => {
                     io.log(
@@ -52,7 +52,7 @@ pub(super) async fn migrate(io: &Io, sid: &str, settings: &Settings, fields: &mu
 /// Tokens of all messages of the log that can be read.
 async fn tokens(io: &Io, sid: &str, settings: &Settings, fields: &Fields) -> Result<usize> {
     let format: Option<Format> =
-        fields.get("format").and_then(|name| serde_json::from_value(name.clone()).ok());
+        fields.get("format").and_then(|name| serde_json::from_str(&name.to_string()).ok());
     let format = format.or(settings.format).unwrap_or(Format::OpenaiChat);
     let rows = fields.get("nextSeq").and_then(Value::as_u64).unwrap_or(0);
     let mut tokens = 0;

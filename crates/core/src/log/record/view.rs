@@ -1,6 +1,6 @@
 //! A view as it is stored: what stands in the context, item by item, whole or as a change of the view before.
 
-use super::{LogRow, RowKind, is_default};
+use super::{LogRow, RowKind, SCHEMA, is_default};
 use crate::context::{Context, CoveredRange, Departed, Item, Offload, Origin, Place, Splice, SummaryMeta};
 use crate::error::{Code, Error, Result};
 use crate::keys::ids;
@@ -13,6 +13,9 @@ use std::rc::Rc;
 /// Every so many views one holds the whole context.
 pub(crate) const WHOLE_EVERY: u64 = 32;
 
+/// Version of a view in which a summary inherits offloads: a release that does not know of that would lose them.
+pub(super) const NEWEST: u32 = 201;
+
 /// The body of a log row of kind `view`.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct ViewNote {
@@ -20,6 +23,9 @@ pub(crate) struct ViewNote {
     pub(crate) rung: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) snapshot: Option<String>,
+    /// As in [`Cause`].
+    #[serde(default, rename = "undoesTo", skip_serializing_if = "Option::is_none")]
+    pub(crate) undoes_to: Option<u64>,
     /// Of the view's row: so the log's chain holds the views too. Earlier releases did not note it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) sha256: Option<String>,
@@ -28,7 +34,7 @@ pub(crate) struct ViewNote {
 impl ViewNote {
     /// `None` for a row that is no view's.
     pub(crate) fn of(row: &LogRow<'_>) -> Option<ViewNote> {
-        (row.kind == RowKind::View).then(|| serde_json::from_str(row.body.get()).ok()).flatten()
+        (row.kind == RowKind::View).then(|| crate::wire::objects::from_str(row.body.get()).ok()).flatten()
     }
 
     /// The bytes are those of the view that was written.
@@ -41,7 +47,7 @@ impl ViewNote {
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct ViewRow {
-    /// [`super::SCHEMA`].
+    /// [`super::SCHEMA`], or [`NEWEST`].
     pub v: u32,
     /// Number of the view, from 1.
     pub generation: u64,
@@ -87,6 +93,9 @@ pub(crate) struct Cause {
     /// The snapshot that was restored.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub snapshot: Option<String>,
+    /// The view to which a compaction was taken back; what was appended since stands behind it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub undoes_to: Option<u64>,
     /// Hash of the context that was changed (its last log row).
     pub input: String,
 }
@@ -103,6 +112,7 @@ impl Cause {
             prompt_version: None,
             model: None,
             snapshot: None,
+            undoes_to: None,
             input: String::new(),
         }
     }
@@ -148,6 +158,10 @@ pub(crate) enum StoredItem {
         body: Box<RawValue>,
         /// What it stands for.
         covers: Vec<CoveredRange>,
+        /// The offloads of `covers` are those of the items that the splice removes: written out, every summary would hold
+        /// again what all earlier ones held, and the views would grow with the square of the session.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        inherits: bool,
         /// What of that stands in it word for word.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         quotes: Vec<Place>,
@@ -163,6 +177,16 @@ pub(crate) enum StoredItem {
         /// The message.
         body: Box<RawValue>,
     },
+}
+
+impl StoredItem {
+    /// The id of a summary that inherits.
+    pub(crate) fn heir(&self) -> Option<&str> {
+        match self {
+            StoredItem::Summary { checkpoint, inherits: true, .. } => Some(checkpoint),
+            _ => None,
+        }
+    }
 }
 
 /// The stored form of items; neighbouring messages become runs.
@@ -196,6 +220,7 @@ pub(crate) fn store_items(items: &[Item]) -> Result<Vec<StoredItem>> {
                 checkpoint: checkpoint.to_string(),
                 body: raw(&item.body)?,
                 covers: covers.clone(),
+                inherits: false,
                 quotes: quotes.clone(),
                 prose: *prose,
                 made: made.as_deref().cloned().map(Box::new),
@@ -210,7 +235,7 @@ pub(crate) fn store_items(items: &[Item]) -> Result<Vec<StoredItem>> {
 /// An item whose body is not read from the store yet: `None` for a message of the app.
 pub(crate) type Unread = (Origin, Option<Rc<str>>);
 
-/// Items from their stored form.
+/// Items from their stored form. Summaries do not have yet what they inherit.
 pub(crate) fn load_items(stored: Vec<StoredItem>) -> Vec<Unread> {
     let mut items = Vec::new();
     for item in stored {
@@ -225,7 +250,7 @@ pub(crate) fn load_items(stored: Vec<StoredItem>) -> Vec<Unread> {
                 let place = Place { seq, index };
                 items.push((Origin::Edited { place, offloads, reasoning_removed }, Some(text(&body))));
             }
-            StoredItem::Summary { checkpoint, body, covers, quotes, prose, made } => {
+            StoredItem::Summary { checkpoint, body, covers, quotes, prose, made, inherits: _ } => {
                 let (checkpoint, made) = (checkpoint.into(), made.map(Rc::from));
                 let origin = Origin::Summary { checkpoint, covers, quotes, prose, made };
                 items.push((origin, Some(text(&body))));
@@ -244,16 +269,54 @@ pub(crate) fn replay(mut context: Vec<Unread>, view: ViewRow) -> Vec<Unread> {
     for (seq, index, count) in view.appended {
         context.extend(load_items(vec![StoredItem::Messages(seq, index, count)]));
     }
-    for splice in view.splices.into_iter().rev() {
+    for mut splice in view.splices.into_iter().rev() {
         let start = splice.at.min(context.len());
         let end = splice.at.saturating_add(splice.remove).min(context.len());
+        for item in &mut splice.insert {
+            if let StoredItem::Summary { covers, inherits: true, .. } = item {
+                let removed = context.get(start..end).into_iter().flatten();
+                inherit(covers, removed.map(|(origin, _)| origin));
+            }
+        }
         context.splice(start..end, load_items(splice.insert));
     }
     context
 }
 
+/// Gives `covers` the offloads of the items that they replace.
+fn inherit<'a>(covers: &mut [CoveredRange], removed: impl Iterator<Item = &'a Origin>) {
+    for origin in removed {
+        for (index, offload) in origin.every_offload() {
+            if let Some(cover) = covers.iter_mut().find(|cover| (cover.from..cover.to).contains(&index)) {
+                cover.offloads.push((index, offload.clone()));
+            }
+        }
+    }
+}
+
+/// Leaves the offloads out of the summaries that can inherit them from `removed`.
+fn disinherit<'a>(stored: &mut [StoredItem], removed: impl Iterator<Item = &'a Item> + Clone) {
+    for item in stored {
+        if let StoredItem::Summary { covers, inherits, .. } = item {
+            let mut heirs: Vec<CoveredRange> =
+                covers.iter().map(|cover| CoveredRange { offloads: Vec::new(), ..*cover }).collect();
+            inherit(&mut heirs, removed.clone().map(|item| &item.origin));
+            if heirs == *covers && covers.iter().any(|cover| !cover.offloads.is_empty()) {
+                covers.iter_mut().for_each(|cover| cover.offloads.clear());
+                *inherits = true;
+            }
+        }
+    }
+}
+
 fn text(body: &RawValue) -> Rc<str> {
     Rc::from(body.get())
+}
+
+/// The version of a view with these changes.
+pub(crate) fn version_of(splices: &[StoredSplice]) -> u32 {
+    let mut items = splices.iter().flat_map(|splice| &splice.insert);
+    if items.any(|item| item.heir().is_some()) { NEWEST } else { SCHEMA }
 }
 
 /// The stored form of a change of `context`, or of the whole result where that is due or nothing of `context` stays.
@@ -262,8 +325,7 @@ pub(crate) fn store_change(
     splices: &[Splice],
     generation: u64,
 ) -> Result<(Option<Vec<StoredItem>>, Vec<StoredSplice>)> {
-    let replaces_all =
-        matches!(splices, [splice] if splice.at == 0 && splice.remove >= context.items().len());
+    let replaces_all = matches!(splices, [splice] if splice.at == 0 && splice.remove >= context.len());
     if generation % WHOLE_EVERY == 1 || replaces_all {
         let mut after = context.clone();
         after.apply(splices);
@@ -272,7 +334,10 @@ pub(crate) fn store_change(
     let stored = splices
         .iter()
         .map(|splice| {
-            Ok(StoredSplice { at: splice.at, remove: splice.remove, insert: store_items(&splice.insert)? })
+            let mut insert = store_items(&splice.insert)?;
+            let removed = context.items().iter().skip(splice.at).take(splice.remove);
+            disinherit(&mut insert, removed);
+            Ok(StoredSplice { at: splice.at, remove: splice.remove, insert })
         })
         .collect::<Result<_>>()?;
     Ok((None, stored))
@@ -290,6 +355,16 @@ mod tests {
         let place = Place { seq: 3, index: 2 };
         let origin = Origin::Edited { place, offloads: Vec::new(), reasoning_removed: false };
         assert_eq!(load_items(vec![item]), [(origin, Some(Rc::from(r#"{"role":"tool"}"#)))]);
+    }
+
+    #[test]
+    fn p4_a_release_refuses_views_of_a_later_hundred() {
+        let view =
+            |v: u32| format!(r#"{{"v":{v},"generation":1,"to":1,"messages":0,"appended":[],"cause":{{}}}}"#);
+        let code = |v| super::super::decode_view(view(v).as_bytes()).unwrap_err().code;
+        assert_eq!((code(NEWEST + 100), code(NEWEST)), (Code::SchemaTooNew, Code::StoreCorrupt));
+        let other = super::super::decode::<ViewRow>(view(NEWEST).as_bytes(), "view").unwrap_err();
+        assert_eq!(other.code, Code::SchemaTooNew, "as a release before it says");
     }
 
     #[test]

@@ -1,9 +1,8 @@
 //! A change of the context, with all that goes with it.
 
-use crate::checkpoint::{Source, markers};
+use crate::checkpoint::{Goal, Source, markers};
 use crate::context::{Context, Departed, LogEntry, Splice};
 use crate::log::record::SessionRow;
-use crate::log::snapshots::SnapshotNote;
 use crate::log::{Cause, Closing, NewBlob};
 
 /// A change of the context on its way into the store.
@@ -23,10 +22,19 @@ pub(crate) struct ContextChange {
     pub(crate) pin: Option<(usize, usize)>,
     /// All messages that stand in the context no more, where it changes that.
     pub(crate) left: Option<Vec<Departed>>,
-    /// The snapshot that it goes back to.
-    pub(crate) restores: Option<SnapshotNote>,
+    /// What it goes back to.
+    pub(crate) restores: Option<Restored>,
     /// It makes the prompt fit: where the store is full it can stand in memory alone.
     pub(crate) can_wait: bool,
+}
+
+/// What of a session's row goes back with its context.
+#[derive(Debug)]
+pub(crate) struct Restored {
+    /// What the session is for.
+    pub(crate) goal: Option<Goal>,
+    /// Summaries of the history.
+    pub(crate) compressions: u64,
 }
 
 /// A summary of the history that a change of the context is.
@@ -73,9 +81,9 @@ impl ContextChange {
         if let Some((index, tokens)) = self.pin {
             row.pin(index, tokens);
         }
-        if let Some(snapshot) = &self.restores {
-            row.goal.clone_from(&snapshot.goal);
-            row.compressions = snapshot.compressions;
+        if let Some(Restored { goal, compressions }) = &self.restores {
+            row.goal.clone_from(goal);
+            row.compressions = *compressions;
         }
         let Some(summary) = &self.summary else { return };
         row.compressions += 1;

@@ -1,9 +1,10 @@
 //! What others wrote to a session, or the platform took from it, while a handle has it open.
 
 use super::super::guard::SessionGuard;
+use super::super::intact::sound_row;
 use super::super::loss::{gone, lost_session};
-use super::super::rebuild;
 use super::super::record::{RowKind, SessionRow, Unread};
+use super::super::stage::TO_UPKEEP;
 use super::super::state::State;
 use super::super::terms::Unindexed;
 use super::super::{migrations, watermark};
@@ -35,6 +36,10 @@ impl SessionGuard {
 
     /// Takes over what others wrote, and does not tell it; what is lost is told.
     pub(in crate::log) async fn take_over(&self, io: &Io) -> Result<bool> {
+        (TO_UPKEEP.enter(io).await?.take_over)(self, io).await
+    }
+
+    pub(in crate::log) async fn read_others(&self, io: &Io) -> Result<bool> {
         for _ in 1..TRIES {
             match self.try_take_over(io).await {
                 // An erasure may have written the session anew between two reads, and removed what the second was of.
@@ -105,7 +110,7 @@ impl SessionGuard {
     }
 
     /// Takes over what other handles on the session wrote, for a call that makes something of all of it. Where the store
-    /// cannot be asked, what is known goes on, with a warning.
+    /// cannot be asked, or what reads it not loaded, what is known goes on, with a warning.
     ///
     /// Errors: [`Code::Closed`] when the session was deleted, [`Code::DataLoss`] when it is gone, [`Code::Aborted`].
     pub(crate) async fn catch_up(&self, io: &Io) -> Result<()> {
@@ -113,7 +118,12 @@ impl SessionGuard {
             return Ok(());
         }
         match self.try_catch_up(io).await {
-            Err(error) if matches!(error.code, Code::StoreUnavailable | Code::Indeterminate) => {
+            Err(error)
+                if matches!(
+                    error.code,
+                    Code::StoreUnavailable | Code::Indeterminate | Code::StageUnavailable
+                ) =>
+            {
                 let message =
                     format!("what others wrote to the session could not be read, and is left out: {error}");
                 io.log(LogLevel::Warn, message.clone());
@@ -190,7 +200,15 @@ async fn stored_row(io: &Io, state: &State) -> Result<Option<SessionRow>> {
         return Ok(row);
     }
     let ver = row.as_ref().map(|row| row.ver);
-    let Some(mended) = rebuild::row(io, state).await? else { return Ok(row) };
+    let sound = match sound_row(io, state).await {
+        Err(error) if error.code != Code::StoreCorrupt => return Err(error),
+        sound => sound.ok().flatten(),
+    };
+    let mended = match sound {
+        Some(row) => Some(row),
+        None => (TO_UPKEEP.enter(io).await?.row)(io, state).await?,
+    };
+    let Some(mended) = mended else { return Ok(row) };
     if Some(mended.ver) != ver
         && let Some(loss) = mended.losses.last()
     {

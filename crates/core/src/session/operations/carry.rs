@@ -112,7 +112,7 @@ impl Session {
                 let insert = history.context(resumed);
                 let change = {
                     let state = guard.state();
-                    let splice = Splice { at: 0, remove: state.context.items().len(), insert };
+                    let splice = Splice { at: 0, remove: state.context.len(), insert };
                     ContextChange::new(vec![splice], Cause::of(&state.view(), "state", state.tokens()))
                 };
                 guard.change(&io, change).await?;
@@ -283,7 +283,7 @@ async fn act(io: &Io, guard: &SessionGuard, trigger: Trigger) -> Result<(Compact
         guard.state_mut().pay(now, is_step);
     }
     result.applied_edits.extend(sending.mended);
-    result.ledger = sendable::ledger(&guard.state());
+    result.ledger = sendable::ledger(&guard.state()).into();
     if let Some(error) = overflow {
         result.fail(error);
     }

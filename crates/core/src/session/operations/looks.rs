@@ -162,12 +162,7 @@ impl Session {
 
     /// JSON text of the app's message at log position `seq`, when it is in the context verbatim.
     pub fn body(&self, seq: u64) -> Result<Option<Rc<str>>> {
-        self.slot.look(|state| {
-            let mut items = state.context.items().iter();
-            items
-                .find(|item| matches!(item.origin, Origin::Message(place) if place.seq == seq))
-                .map(|item| Rc::clone(&item.body))
-        })
+        self.slot.look(|state| state.context.message(seq).map(|item| Rc::clone(&item.body)))
     }
 
     /// The same of all of them, each with its index among the app's messages.

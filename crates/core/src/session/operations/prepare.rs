@@ -3,14 +3,14 @@
 //! what came after them.
 
 use super::{OutItem, Session, begin_step, count_fixed};
-use crate::compaction::{self, ClimbPart, Climbed, CompactionResult, Edit, Run, reasoning};
-use crate::error::Result;
+use crate::compaction::{self, ClimbPart, Climbed, CompactionResult, Edit, Run};
+use crate::error::{Code, ErrorParts, Result};
 use crate::log::sent::PromptFront;
 use crate::log::{SessionGuard, price};
 use crate::policy::Trigger;
 use crate::session::sendable::{self, Sending};
 use crate::session::usage::ContextUsage;
-use crate::step::{Io, Machine};
+use crate::step::{CodeStage, Effect, Io, Machine, Notice};
 use serde::Serialize;
 use std::rc::Rc;
 
@@ -121,6 +121,22 @@ pub(super) async fn fix(
     Ok((goal, Rc::new(front)))
 }
 
+/// Climbs the ladder. Where that cannot be loaded, what fits is sent as it is, and the next prepare asks for it again.
+async fn climb(io: &Io, guard: &SessionGuard, run: &Run<'_>) -> Result<Climbed> {
+    match compaction::climb(run).await {
+        Err(error)
+            if error.code == Code::StageUnavailable
+                && run.trigger == Trigger::Auto
+                && guard.view().fits() =>
+        {
+            let ErrorParts { code, message, .. } = error.into_parts();
+            io.tell(Effect::Notify(Notice::Warning { code, message }));
+            Ok(Climbed::default())
+        }
+        climbed => climbed,
+    }
+}
+
 /// What to send after a climb; without one when somebody is at it already.
 async fn prepared(
     io: &Io,
@@ -134,8 +150,13 @@ async fn prepared(
     let priced = price::ask(io, guard, is_step).await?;
     let mut done = Climbed::default();
     if let Some(run) = run {
-        done = compaction::climb(&run).await?;
-        reasoning::settle(io, guard, run.trigger).await?;
+        if compaction::is_due(&guard.view(), run.trigger) {
+            done = climb(io, guard, &run).await?;
+        } else if guard.tokens() >= guard.state().threshold() / 10 * 7 {
+            // The first compaction is not to wait for the ladder.
+            io.tell(Effect::Prefetch(CodeStage::Compact));
+        }
+        compaction::settle_reasoning(io, guard, run.trigger).await?;
     }
     let Sending { nth, kept, items, usage, mended } = sendable::send(io, guard, since, front).await?;
     guard.state_mut().hand_out();

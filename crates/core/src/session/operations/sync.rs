@@ -1,22 +1,20 @@
 //! A whole history handed over: what of it the session has is recognized ([`super::super::recognize`]), the rest appended.
 
 use super::super::append::{AppendInput, append};
-use super::super::branch::{branch_at, exchange_start};
 use super::super::recognize::{Handed, Logged, Recognized, SyncDecision};
 use super::Session;
+use super::branching::{Branched, Divergence, TO_BRANCHING};
 use crate::context::{Place, Why};
 use crate::error::{Code, Error, Result};
 use crate::keys::batch::keys;
 use crate::log::SessionGuard;
 use crate::log::known::KnownMessage;
-use crate::log::record::{self, RowKind, ViewRow, load_items};
+use crate::log::record::{self, RowKind, load_items};
 use crate::log::renamed::is_moved;
 use crate::log::stored::{page, row_at};
 use crate::log::wide;
-use crate::message::limits;
-use crate::message::{Message, Part};
 use crate::step::{Effect, Io, Machine, Notice};
-use crate::wire::{self, Format};
+use crate::wire::Format;
 use serde::Serialize;
 use std::rc::Rc;
 
@@ -119,30 +117,12 @@ async fn sync(io: &Io, guard: &SessionGuard, known: usize, bodies: &[Rc<str>]) -
                 continue;
             }
             let is_branch = matches!(found.decision, SyncDecision::Branch { .. });
-            let index = history.get(at).copied().unwrap_or(guard.messages());
-            let body = from.checked_sub(known).and_then(|nth| bodies.get(nth));
-            let reason = reason(io, guard, body, index).await?;
-            if is_branch && guard.settings().refuses_diverged {
-                return Err(diverged(from, index, &reason));
-            }
-            let floor = guard.state().row.parent.as_ref().map_or(0, |parent| parent.floor);
-            if index < floor {
-                let reason = format!("{reason}, in what the session has from its parent");
-                return Err(diverged(from, floor, &reason));
-            }
-            // An exchange stays or goes as a whole.
-            let start = exchange_start(io, guard, index).await?;
-            if start != index {
-                let position = history.iter().position(|index| *index == start).unwrap_or(at);
-                let hit = found.hits.iter().filter(|(_, at)| *at >= position).map(|(nth, _)| *nth).min();
-                from = if position < known { position } else { hit.unwrap_or(from) };
-                if from < known {
-                    return Ok(Synced { again: true, ..synced });
-                }
-            }
-            // What cannot be appended leaves nothing behind.
-            check(guard, known, bodies.get(from - known..).unwrap_or_default(), from)?;
-            branch_at(io, guard, start).await?;
+            let divergence = Divergence { known, bodies, history: &history, found: &found, at, from };
+            let branched = (TO_BRANCHING.enter(io).await?.branch)(io, guard, divergence).await?;
+            let Some(Branched { start, given, reason }) = branched else {
+                return Ok(Synced { again: true, ..synced });
+            };
+            from = given;
             behind = guard.context().behind();
             if is_branch {
                 synced.branched_at = Some(synced.branched_at.map_or(start, |at: usize| at.min(start)));
@@ -292,7 +272,7 @@ async fn views(io: &Io, guard: &SessionGuard) -> Result<()> {
         after = Some(last.clone());
         for (_, bytes) in rows {
             // A view that cannot be read has nothing that the app could be known by.
-            let Ok(view) = record::decode::<ViewRow>(&bytes, "view") else { continue };
+            let Ok(view) = record::decode_view(&bytes) else { continue };
             let inserted = view.splices.into_iter().flat_map(|splice| splice.insert);
             for (origin, body) in load_items(view.whole.into_iter().flatten().chain(inserted).collect()) {
                 if let Some(body) = body {
@@ -318,64 +298,10 @@ fn runs(pairs: impl Iterator<Item = (usize, usize)>) -> Vec<(usize, usize, usize
     runs
 }
 
-/// Refuses messages that an append would refuse.
-fn check(guard: &SessionGuard, known: usize, bodies: &[Rc<str>], first: usize) -> Result<()> {
-    debug_assert!(first >= known, "messages that were handed over");
-    let format = guard.state().row.format;
-    for (nth, body) in bodies.iter().enumerate() {
-        limits::check_bytes(first + nth, body.len())?;
-        let value = wire::parse(first + nth, body)?;
-        if let Some(format) = format {
-            let message = wire::take(format, first + nth, &value)?;
-            limits::check(first + nth, &value, &message)?;
-        }
-    }
-    Ok(())
-}
-
-/// What differs between a given message and message `index` of the log.
-async fn reason(io: &Io, guard: &SessionGuard, given: Option<&Rc<str>>, index: usize) -> Result<String> {
-    let Some(given) = given else { return Ok("the history ends before the session's".into()) };
-    let log = guard.bodies(io, &[index]).await?;
-    let wire = guard.format().wire();
-    let (one, other) = (wire::parse(0, given)?, wire::parse(0, log.first().map_or("{}", |body| body))?);
-    Ok(match (wire.read(0, &one), wire.read(0, &other)) {
-        (Ok(one), Ok(other)) => differs(&one, &other),
-        _ => "it is another message".into(),
-    })
-}
-
-fn differs(one: &Message<'_>, other: &Message<'_>) -> String {
-    if one.role != other.role {
-        return format!("the role is {}, and was {}", one.role.as_str(), other.role.as_str());
-    }
-    let pairs = one.parts.iter().zip(&other.parts).enumerate();
-    let of_part = pairs.filter(|(_, (one, other))| one != other).map(|(nth, (one, other))| {
-        let what = match (one, other) {
-            (Part::Text(_), Part::Text(_)) => "text",
-            (Part::Reasoning { .. }, Part::Reasoning { .. }) => "reasoning",
-            (Part::ToolCall(_), Part::ToolCall(_)) => "call",
-            (Part::ToolResult(_), Part::ToolResult(_)) => "result",
-            _ => "content",
-        };
-        format!("part {nth} {what} differs")
-    });
-    let length = (one.parts.len() != other.parts.len())
-        .then(|| format!("it has {} parts, and had {}", one.parts.len(), other.parts.len()));
-    of_part.take(1).chain(length).next().unwrap_or_else(|| "a field differs".into())
-}
-
-/// The app's history and the session's part at given message `given`; `index` is where the session's goes on.
-fn diverged(given: usize, index: usize, reason: &str) -> Error {
-    let what = format!(
-        "{reason}; nothing was appended: to go on with the history as it is now, call \
-         session.snapshots.rewind({index}) and sync again, or open the session with onDiverged: \"branch\""
-    );
-    Error { index: Some(given), reason: Some(reason.into()), ..Error::new(Code::Diverged, what) }
-}
-
 fn other() -> Error {
     let what = "none of these messages is of this session: it is another conversation; give each its own session, by a \
                 name (openSession({ id })), or sessionFor(threadId) of a pool";
-    Error { reason: Some("another conversation".into()), ..Error::new(Code::Diverged, what) }
+    let mut error = Error::new(Code::Diverged, what);
+    error.reason = Some("another conversation".into());
+    error
 }

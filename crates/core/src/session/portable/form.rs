@@ -203,17 +203,17 @@ impl Portable {
                 Error::of_json(&error)
             ))
         };
-        let Versioned { v } = serde_json::from_str(text).map_err(unreadable)?;
+        let Versioned { v } = crate::wire::objects::from_str(text).map_err(unreadable)?;
         if v / 100 > VERSION / 100 {
             let what = format!(
                 "the state was written by version {v}, this release reads up to 199: update the library"
             );
-            return Err(Error { field: Some("state".into()), ..Error::new(Code::SchemaTooNew, what) });
+            return Err(Error::new(Code::SchemaTooNew, what).of_field(Some("state".into())));
         }
         if v < VERSION {
             return Err(corrupt(format!("there is no version {v} of it; pass null to begin anew")));
         }
-        let state: Portable = serde_json::from_str(text).map_err(unreadable)?;
+        let state: Portable = crate::wire::objects::from_str(text).map_err(unreadable)?;
         if state.is_plausible() { Ok(state) } else { Err(corrupt("a number or a text in it cannot be")) }
     }
 

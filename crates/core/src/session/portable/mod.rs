@@ -19,7 +19,7 @@ use std::rc::Rc;
 
 /// What is wrong with a state.
 pub(super) fn corrupt(what: impl Into<String>) -> Error {
-    Error { field: Some("state".into()), ..Error::new(Code::StoreCorrupt, what.into()) }
+    Error::new(Code::StoreCorrupt, what.into()).of_field(Some("state".into()))
 }
 
 /// Half of the hash of a history's beginning.

@@ -11,6 +11,7 @@ use crate::error::Result;
 use crate::keys::ids;
 use crate::log::measure;
 use crate::message::{Role, limits};
+use crate::order;
 use crate::policy::Settings;
 use crate::step::Io;
 use crate::wire::{self, Format, Unbound};
@@ -47,7 +48,7 @@ impl Portable {
                 known.push(boundary.n);
             }
         }
-        known.sort_unstable();
+        order::sort(&mut known, usize::lt);
         let newest = self.boundaries.iter().map(|boundary| boundary.n).max();
         while let Some(messages) = known.pop() {
             let Some(pieces) = self.pieces(messages, newest.unwrap_or(0))? else { continue };
@@ -166,7 +167,7 @@ impl Portable {
         let reasoning_removed = more.is_some_and(|more| more.reasoning_removed);
         if reasoning_removed {
             let value = wire::parse(place.index, &body)?;
-            if let Unbound::Changed(json) = self.format.wire().without_bound_reasoning(&value) {
+            if let Unbound::Changed(json) = self.format.rules().without_bound_reasoning(&value) {
                 body = json.into();
             }
         }

@@ -79,7 +79,7 @@ impl Reader for ClaudeCode {
 
     fn line(&mut self, number: usize, text: &str) -> Result<()> {
         let wrong = |error: serde_json::Error| unreadable(number, "Claude Code", &error);
-        let line: ClaudeLine<'_> = serde_json::from_str(text).map_err(wrong)?;
+        let line: ClaudeLine<'_> = crate::wire::objects::from_str(text).map_err(wrong)?;
         let at = line.timestamp.as_deref().and_then(from_iso8601);
         let left_out = match line.kind.as_str() {
             // A sub-agent's conversation is its own.
@@ -90,7 +90,8 @@ impl Reader for ClaudeCode {
         };
         match (left_out, line.message) {
             (None, Some(message)) => {
-                let ClaudeMessage { id, content } = serde_json::from_str(message.get()).map_err(wrong)?;
+                let ClaudeMessage { id, content } =
+                    crate::wire::objects::from_str(message.get()).map_err(wrong)?;
                 if line.kind == "assistant" {
                     self.respond(number, at, id, content).map_err(wrong)?;
                 } else if line.is_compact_summary {
@@ -212,7 +213,10 @@ fn blocks(content: &RawValue) -> serde_json::Result<Vec<(ContentBlock, String)>>
         return Ok(vec![(block, format!(r#"{{"type":"text","text":{}}}"#, content.get()))]);
     }
     let blocks: Vec<&RawValue> = serde_json::from_str(content.get())?;
-    blocks.into_iter().map(|raw| Ok((serde_json::from_str(raw.get())?, raw.get().to_owned()))).collect()
+    blocks
+        .into_iter()
+        .map(|raw| Ok((crate::wire::objects::from_str(raw.get())?, raw.get().to_owned())))
+        .collect()
 }
 
 fn message(role: &str, content: &str) -> String {

@@ -48,11 +48,12 @@ impl Reader for Codex {
 
     fn line(&mut self, number: usize, text: &str) -> Result<()> {
         let wrong = |error: serde_json::Error| unreadable(number, "Codex", &error);
-        let line: CodexLine<'_> = serde_json::from_str(text).map_err(wrong)?;
+        let line: CodexLine<'_> = crate::wire::objects::from_str(text).map_err(wrong)?;
         let at = line.timestamp.as_deref().and_then(from_iso8601);
         let (what, item) = match (line.kind.as_deref(), line.payload) {
             (Some("compacted"), Some(payload)) => {
-                let CompactedLine { message } = serde_json::from_str(payload.get()).map_err(wrong)?;
+                let CompactedLine { message } =
+                    crate::wire::objects::from_str(payload.get()).map_err(wrong)?;
                 if message.is_empty() {
                     // Only the provider can read what it wrote.
                     skip(&mut self.skipped, "compacted");
@@ -71,7 +72,7 @@ impl Reader for Codex {
             skip(&mut self.skipped, what);
             return Ok(());
         }
-        let ResponseItem { kind } = serde_json::from_str(item).map_err(wrong)?;
+        let ResponseItem { kind } = crate::wire::objects::from_str(item).map_err(wrong)?;
         if OWN_ITEMS.contains(&kind.as_str()) {
             skip(&mut self.skipped, &kind);
         } else {

@@ -123,9 +123,7 @@ impl LogLines<'_> {
                     Error::new(Code::StoreCorrupt, format!("row {} of the log tells of no view", row.seq))
                 })?;
                 self.views = noted.view;
-                let is_sound = |stored: &Vec<u8>| {
-                    noted.is_of(stored) && record::decode::<ViewRow>(stored, "view").is_ok()
-                };
+                let is_sound = |stored: &Vec<u8>| noted.is_of(stored) && record::decode_view(stored).is_ok();
                 let stored = self.view(noted.view).await?.filter(is_sound);
                 let view = stored.as_deref().and_then(line::stored_view);
                 if view.is_none() {
@@ -151,7 +149,7 @@ impl LogLines<'_> {
         let (end, messages) = (gap.seq + gap.count, gap.index + gap.messages);
         loop {
             let stored = self.view(self.views + 1).await?.unwrap_or_default();
-            let row: Option<ViewRow> = record::decode(&stored, "view").ok();
+            let row: Option<ViewRow> = record::decode_view(&stored).ok();
             let row = row.filter(|row| (gap.seq + 1..=end).contains(&row.to) && row.messages <= messages);
             let (Some(row), Some(view)) = (row, line::stored_view(&stored)) else { break };
             let (seq, index) = (row.to - 1, row.messages.max(gap.index));

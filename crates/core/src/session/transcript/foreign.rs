@@ -63,7 +63,7 @@ pub(super) fn reader(first: &str) -> Option<(TranscriptKind, Box<dyn Reader>)> {
         leaf_uuid: Option<String>,
         message_id: Option<String>,
     }
-    let line: First<'_> = serde_json::from_str(first).ok()?;
+    let line: First<'_> = crate::wire::objects::from_str(first).ok()?;
     let of_codex = match &line.kind {
         Some(_) => line.payload.is_some(),
         // Its first release began with the session's own data.

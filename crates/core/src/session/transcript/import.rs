@@ -216,15 +216,22 @@ async fn is_named(io: &Io, id: &str, sid: &str) -> Result<bool> {
     Ok(name_row(io, id).await?.is_some_and(|name| name.sid == sid))
 }
 
-/// The error with the line that it is about. What is wrong with a line is not the store's fault.
-fn at_line(number: usize, error: Error) -> Error {
-    let field = match error.field.filter(|field| !field.is_empty()) {
+/// The error of what was handed over: what is wrong with it is not the store's fault.
+fn of_input(mut error: Error) -> Error {
+    if error.code == Code::StoreCorrupt {
+        error.code = Code::InvalidMessage;
+    }
+    error
+}
+
+/// The error with the line that it is about.
+fn at_line(number: usize, mut error: Error) -> Error {
+    let field = match error.field.take().filter(|field| !field.is_empty()) {
         Some(field) if field.starts_with("line ") => field,
         Some(field) => format!("{}, {field}", line_name(number)),
         None => line_name(number),
     };
-    let code = if error.code == Code::StoreCorrupt { Code::InvalidMessage } else { error.code };
-    Error { code, field: Some(field), ..error }
+    of_input(error).of_field(Some(field))
 }
 
 impl Import {
@@ -279,7 +286,7 @@ impl Import {
 
     /// Recognises the transcript by its first line.
     fn first(&mut self, text: &str) -> Result<()> {
-        if let Ok(Tag { v, kind }) = serde_json::from_str::<Tag>(text) {
+        if let Ok(Tag { v, kind }) = crate::wire::objects::from_str::<Tag>(text) {
             record::check_version(v, "transcript")?;
             if kind != "session" {
                 return Err(Error::new(
@@ -356,7 +363,8 @@ impl Import {
     ) -> Result<(Session, Opened, Report)> {
         let torn = std::mem::take(&mut self.torn);
         if let Err(error) = self.line(io, &torn).await {
-            let is_whole = serde_json::from_slice::<serde::de::IgnoredAny>(&torn).is_ok();
+            let torn = String::from_utf8_lossy(&torn);
+            let is_whole = serde_json::from_str::<serde::de::IgnoredAny>(&torn).is_ok();
             let what = "the transcript ends inside it: remove it and import what is left from the transcript";
             return Err(if is_whole { error } else { wrong_line(self.number, Code::InvalidMessage, what) });
         }
@@ -394,11 +402,7 @@ impl Import {
         } else {
             state.load(io).await
         };
-        let is_there = is_there.map_err(|error| {
-            let code = if error.code == Code::StoreCorrupt { Code::InvalidMessage } else { error.code };
-            Error { code, ..error }
-        })?;
-        if !is_there {
+        if !is_there.map_err(of_input)? {
             return Err(conflict());
         }
         check_offloads(&state, &offloads)?;

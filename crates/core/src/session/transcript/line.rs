@@ -185,7 +185,7 @@ pub(super) fn lost_offload(out: &mut Vec<u8>, reference: &str) -> Result<()> {
 
 /// A view as it is stored, from its bytes.
 pub(super) fn stored_view(bytes: &[u8]) -> Option<&RawValue> {
-    serde_json::from_slice(bytes).ok()
+    serde_json::from_str(std::str::from_utf8(bytes).ok()?).ok()
 }
 
 /// The line of a checkpoint.
@@ -237,7 +237,7 @@ impl<'a> LogLine<'a> {
 
 /// The row of a view.
 pub(super) fn view_row(sid: &str, view: &RawValue) -> Result<(ViewRow, Key, Vec<u8>)> {
-    let row: ViewRow = record::decode(view.get().as_bytes(), "view")?;
+    let row: ViewRow = record::decode_view(view.get().as_bytes())?;
     let key = keys::view(sid, row.generation);
     Ok((row, key, view.get().as_bytes().to_vec()))
 }
@@ -260,7 +260,7 @@ pub(super) fn read_offload(text: &str) -> Result<NewBlob> {
 ///
 /// Errors: [`Code::InvalidMessage`].
 pub(super) fn read<'a, T: Deserialize<'a>>(text: &'a str) -> Result<T> {
-    serde_json::from_str(text).map_err(|error| {
+    crate::wire::objects::from_str(text).map_err(|error| {
         Error::new(Code::InvalidMessage, format!("it is not what was exported: {}", Error::of_json(&error)))
     })
 }

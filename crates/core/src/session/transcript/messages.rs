@@ -53,10 +53,12 @@ impl Reader for Messages {
             ForeignSaid::Message(json) | ForeignSaid::Summary(json) => wire::parse(0, json),
         });
         let values = said.collect::<Result<Vec<_>>>()?;
-        self.format = wire::detect(&values).map_err(|error| {
+        self.format = wire::detect(&values).map_err(|mut error| {
             let line =
                 error.index.and_then(|index| self.entries.get(index)).map(|entry| line_name(entry.line));
-            Error { field: line.or(error.field), index: None, ..error }
+            error.field = line.or(error.field.take());
+            error.index = None;
+            error
         })?;
         Ok(())
     }

@@ -251,7 +251,7 @@ impl Session {
 
 /// What is wrong with a line, counted from 1.
 fn wrong_line(number: usize, code: Code, what: impl Into<String>) -> Error {
-    Error { field: Some(line_name(number)), ..Error::new(code, what) }
+    Error::new(code, what).of_field(Some(line_name(number)))
 }
 
 fn line_name(number: usize) -> String {

@@ -303,17 +303,14 @@ impl KeepLayerBuilder {
 
     /// What must not be lost, the most important first; constraints the newest first.
     pub fn musts(&self) -> Vec<MustKeep> {
-        self.musts_in(&self.state)
+        let constraints = self.constraints().map(|(at, text)| MustKeep::Constraint(at, text.into()));
+        let files = self.state.files.lines().0.into_iter().map(|(path, _)| MustKeep::File(path));
+        constraints.chain(files).chain(self.state.left_open()).collect()
     }
 
-    /// The same, as `state` leaves it.
-    pub(crate) fn musts_in(&self, state: &WorkState) -> Vec<MustKeep> {
-        let constraints = self.constraints.iter().rev();
-        let constraints = constraints.map(|(position, text)| MustKeep::Constraint(*position, text.clone()));
-        let files = state.files.lines().0.into_iter().map(|(path, _)| MustKeep::File(path));
-        let failures = state.open.failures().rev().map(|failure| MustKeep::Failure(failure.line.clone()));
-        let tasks = state.open.tasks().map(|task| MustKeep::Task(task.to_string()));
-        constraints.chain(files).chain(failures).chain(tasks).collect()
+    /// Sentences of the user that bind, newest first, with the numbers of their messages.
+    pub(crate) fn constraints(&self) -> impl DoubleEndedIterator<Item = (usize, &str)> {
+        self.constraints.iter().rev().map(|(position, text)| (*position, text.as_str()))
     }
 
     /// Messages of the user with their sizes in bytes, newest first.

@@ -6,7 +6,10 @@
 //! length in tokens.
 
 use super::{entities, noise};
+use crate::order;
 use crate::tokens::Estimator;
+use crate::wire::work::{self, WorkDone};
+use std::cell::Cell;
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap, HashSet};
 use std::rc::Rc;
@@ -49,6 +52,8 @@ pub(super) struct Line {
     things: Box<[u32]>,
     /// Words that name nothing: what distinguishes a sentence from a list of names.
     words: usize,
+    /// Its tokens and those of where it is from, as they were counted first, and by whom.
+    costs: Cell<Option<(Estimator, u32, u32)>>,
 }
 
 /// The lines of a conversation so far.
@@ -141,8 +146,7 @@ impl CoverLines {
         if things.is_empty() || text.len() < *LENGTHS.start() {
             return;
         }
-        things.sort_unstable();
-        things.dedup();
+        order::unique(&mut things);
         let words = words(&text).saturating_sub(things.len());
         self.added += 1;
         let text = text.into();
@@ -154,6 +158,7 @@ impl CoverLines {
             numbers,
             things: things.into(),
             words,
+            costs: Cell::new(None),
         };
         self.bytes += line.bytes();
         self.lines.push(line);
@@ -206,7 +211,7 @@ impl CoverLines {
         let weights = self.weights(length);
         let mut values: Vec<u64> =
             self.lines.iter().map(|line| line.value(&weights, line.text.len() / 4)).collect();
-        values.sort_unstable();
+        order::sort(&mut values, u64::lt);
         let least = values.get(values.len() / 2).copied().unwrap_or(0);
         self.lines.retain(|line| line.value(&weights, line.text.len() / 4) > least);
         let texts = self.lines.iter().flat_map(|line| line.text.lines());
@@ -232,6 +237,7 @@ impl CoverLines {
                 take(*id, &mut weights);
             }
         });
+        work::note(WorkDone::Lines, self.lines.len());
         let tokens: Vec<usize> = self.lines.iter().map(|line| line.tokens(estimator, false)).collect();
         let value = |at: usize, weights: &[f64]| match (self.lines.get(at), tokens.get(at)) {
             (Some(line), Some(tokens)) => line.value(weights, *tokens),
@@ -309,8 +315,14 @@ impl Line {
 
     /// Tokens of the passage, with where it is from where that is not there yet.
     fn tokens(&self, estimator: Estimator, told: bool) -> usize {
-        let source = if told { 0 } else { self.source().map_or(0, |source| estimator.text(source)) };
-        estimator.text(&self.text) + source + if self.source.is_some() { 8 } else { 2 }
+        let known = self.costs.get().filter(|(by, ..)| *by == estimator);
+        let (_, text, source) = known.unwrap_or_else(|| {
+            let source = self.source().map_or(0, |source| estimator.text(source));
+            (estimator, estimator.text(&self.text) as u32, source as u32)
+        });
+        self.costs.set(Some((estimator, text, source)));
+        let source = if told { 0 } else { source as usize };
+        text as usize + source + if self.source.is_some() { 8 } else { 2 }
     }
 
     fn bytes(&self) -> usize {

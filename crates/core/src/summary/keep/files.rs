@@ -87,7 +87,7 @@ impl Files {
         if self.entries.len() > MOST {
             let oldest = self.entries.values().map(|entry| entry.at);
             let mut oldest: Vec<u64> = oldest.collect();
-            oldest.sort_unstable();
+            order::sort(&mut oldest, u64::lt);
             let least = oldest.get(MOST / 4).copied().unwrap_or(0);
             // A change is never forgotten for a file that was only looked at.
             self.entries.retain(|_, entry| entry.at > least || entry.did != Did::Read);

@@ -121,7 +121,8 @@ impl KeepLayerBuilder {
         if let Some(goal) = self.goal().filter(|said| !beside.quoted.contains(&said.position)) {
             layer.say(GOAL, 0, goal, part(shares.goal).max(60));
         }
-        let musts = self.musts_in(state);
+        let constraints = self.constraints().map(|(at, text)| MustKeep::Constraint(at, text.into()));
+        let musts: Vec<MustKeep> = constraints.chain(state.left_open()).collect();
         let mut room = part(shares.open);
         for (order, must) in musts.iter().enumerate() {
             let (section, text) = match must {

@@ -3,6 +3,7 @@
 use super::super::extractive::quote;
 use super::super::render::without_base64;
 use super::super::text::head;
+use super::collect::MustKeep;
 use super::entities;
 use super::files::{self, Action, Files};
 use super::happened::{plain, removed};
@@ -51,6 +52,12 @@ impl WorkState {
                 _ => {}
             }
         }
+    }
+
+    /// Errors that nothing has succeeded after, newest first, and open tasks.
+    pub(crate) fn left_open(&self) -> impl Iterator<Item = MustKeep> {
+        let failures = self.open.failures().rev().map(|failure| MustKeep::Failure(failure.line.clone()));
+        failures.chain(self.open.tasks().map(|task| MustKeep::Task(task.to_string())))
     }
 
     pub(super) fn said(&mut self, text: &str, by_user: bool) {

@@ -1,9 +1,10 @@
 //! What the tests of the AI SDK's messages share.
 #![allow(dead_code, unreachable_pub)]
 
+use context_compactor_core::Code;
+use context_compactor_core::error::ErrorParts;
 use context_compactor_core::message::{Media, MediaKind, Message, Pairing, Part, Role, ToolCall, ToolResult};
 use context_compactor_core::wire::{Change, Format, Problem, Repaired, Wire, detect, parse};
-use context_compactor_core::{Code, Error};
 use serde_json::{Value, json};
 use std::borrow::Cow;
 
@@ -25,7 +26,7 @@ pub fn reads_as(message: &Value, role: Role, parts: &[Part<'_>]) {
 pub fn refused(message: &Value) -> String {
     let text = message.to_string();
     let parsed = parse(7, &text).unwrap();
-    let Error { code, index, field, .. } = wire().read(7, &parsed).unwrap_err();
+    let ErrorParts { code, index, field, .. } = wire().read(7, &parsed).unwrap_err().into_parts();
     assert_eq!((code, index), (Code::InvalidMessage, Some(7)), "{text}");
     field.unwrap()
 }
@@ -40,7 +41,10 @@ pub fn detected(history: &Value) -> Result<Format, Code> {
 pub fn with_text(message: &Value, nth: usize, text: &str) -> Option<Value> {
     let json = message.to_string();
     let parsed = parse(0, &json).unwrap();
-    wire().with_result_text(&parsed, nth, text).map(|json| serde_json::from_str(&json).unwrap())
+    Format::AiSdk
+        .rules()
+        .with_result_text(&parsed, nth, text)
+        .map(|json| serde_json::from_str(&json).unwrap())
 }
 
 pub fn text(text: &str) -> Part<'_> {
@@ -84,7 +88,7 @@ pub fn with<T>(history: &Value, run: impl FnOnce(&[serde_json_borrow::Value<'_>]
 }
 
 pub fn problems(history: &Value, strict: bool) -> Vec<Problem> {
-    with(history, |messages| Format::AiSdk.wire().validate(messages, strict))
+    with(history, |messages| Format::AiSdk.rules().validate(messages, strict))
 }
 
 /// The rules broken, with the index of the message.
@@ -98,7 +102,7 @@ pub fn broken_strictly(history: &Value) -> Vec<(&'static str, usize)> {
 
 pub fn repair(history: &Value) -> (Value, Vec<Change>) {
     with(history, |messages| {
-        let (repaired, changes) = Format::AiSdk.wire().repair(messages);
+        let (repaired, changes) = Format::AiSdk.rules().repair(messages);
         let message = |message| match message {
             Repaired::Keep(index) => history[index].clone(),
             Repaired::Replace { json, .. } => serde_json::from_str(&json).unwrap(),

@@ -156,7 +156,7 @@ pub fn result_text(format: Format, message: &Value) -> Option<String> {
 pub fn assert_valid(format: Format, messages: &[Value]) {
     let texts: Vec<String> = messages.iter().map(Value::to_string).collect();
     let values: Vec<_> = texts.iter().map(|text| wire::parse(0, text).unwrap()).collect();
-    let problems = format.wire().validate(&values, false);
+    let problems = format.rules().validate(&values, false);
     assert!(problems.is_empty(), "{problems:#?}");
 }
 

@@ -30,7 +30,7 @@ pub fn boundaries(format: Format, history: &[Value]) -> Vec<usize> {
 }
 
 pub fn problems(format: Format, history: &[Value], strict: bool) -> Vec<Problem> {
-    with(history, |messages| format.wire().validate(messages, strict))
+    with(history, |messages| format.rules().validate(messages, strict))
 }
 
 /// The rules broken, with the index of the message.
@@ -43,7 +43,7 @@ pub fn broken_strictly(format: Format, history: &[Value]) -> Vec<(&'static str, 
 }
 
 fn repair(format: Format, history: &[Value]) -> (Vec<Value>, Vec<Change>) {
-    let (repaired, changes) = with(history, |messages| format.wire().repair(messages));
+    let (repaired, changes) = with(history, |messages| format.rules().repair(messages));
     let message = |part: &Repaired| match part {
         Repaired::Keep(index) => history[*index].clone(),
         Repaired::Replace { json, .. } => serde_json::from_str(json).unwrap(),

@@ -130,7 +130,7 @@ pub(crate) fn read<T>(history: &[Value], with: impl FnOnce(&[serde_json_borrow::
 
 /// The format's provider would accept it.
 pub(crate) fn is_valid(format: Format, history: &[Value]) -> bool {
-    read(history, |messages| format.wire().validate(messages, false)).is_empty()
+    read(history, |messages| format.rules().validate(messages, false)).is_empty()
 }
 
 /// For properties of any history.

@@ -17,7 +17,7 @@ fn long(format: Format, make: impl Fn(&mut Rng) -> Vec<Value>) {
     let history: Vec<Value> = some.iter().cycle().take(MESSAGES).cloned().collect();
     let start = Instant::now();
     let (problems, mended) = read(&history, |messages| {
-        (format.wire().validate(messages, true).len(), format.wire().repair(messages).0.len())
+        (format.rules().validate(messages, true).len(), format.rules().repair(messages).0.len())
     });
     let took = start.elapsed();
     println!("{}: {problems} problems, {mended} messages left, {took:?}", format.as_str());

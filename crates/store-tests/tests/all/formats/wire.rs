@@ -13,7 +13,7 @@ type Outcome = Result<(), String>;
 
 /// A repaired history, where its messages come from, and how many changes were told.
 fn repair(format: Format, history: &[Value]) -> (Vec<Value>, Vec<usize>, usize) {
-    let (repaired, changes) = read(history, |messages| format.wire().repair(messages));
+    let (repaired, changes) = read(history, |messages| format.rules().repair(messages));
     let index = |message: &Repaired| match message {
         Repaired::Keep(index) | Repaired::Replace { index, .. } => *index,
     };
@@ -33,9 +33,9 @@ fn left_alone(format: Format, history: &[Value], _: Rng, counts: &mut Counts) ->
     ensure(!history.is_empty(), || "a history with nothing in it".into())?;
     counts.add("messages", history.len());
     read(history, |messages| {
-        let problems = format.wire().validate(messages, false);
+        let problems = format.rules().validate(messages, false);
         ensure(problems.is_empty(), || format!("it has problems: {problems:?}"))?;
-        let (repaired, changes) = format.wire().repair(messages);
+        let (repaired, changes) = format.rules().repair(messages);
         let untouched = repaired.iter().enumerate().all(|(at, message)| *message == Repaired::Keep(at));
         ensure(untouched && repaired.len() == messages.len() && changes.is_empty(), || {
             format!("repaired without need: {changes:?}")
@@ -45,7 +45,7 @@ fn left_alone(format: Format, history: &[Value], _: Rng, counts: &mut Counts) ->
             (Evidence::Certain, Ok(found)) if found == format => counts.add("detected", 1),
             (Evidence::Possible, Ok(found)) if found == format => counts.add("detected", 1),
             // What could be either is told as the one that reads it to the letter.
-            (Evidence::Possible, Ok(other)) if other.wire().validate(messages, false).is_empty() => {
+            (Evidence::Possible, Ok(other)) if other.rules().validate(messages, false).is_empty() => {
                 counts.add("read as another", 1);
             }
             (Evidence::Possible, Err(_)) => counts.add("undecided", 1),
@@ -70,7 +70,7 @@ fn a_valid_history_is_left_alone_and_its_format_found() {
 /// A repair makes a history valid, once and for all; it removes and edits, and keeps the order of all but instructions,
 /// which one format wants behind the user.
 fn mended(format: Format, history: &[Value], _: Rng, counts: &mut Counts) -> Outcome {
-    let problems = read(history, |messages| format.wire().validate(messages, false));
+    let problems = read(history, |messages| format.rules().validate(messages, false));
     for problem in &problems {
         counts.add(problem.rule, 1);
     }
@@ -82,7 +82,7 @@ fn mended(format: Format, history: &[Value], _: Rng, counts: &mut Counts) -> Out
         format!("{changes} changes for the problems {problems:?}")
     })?;
     counts.add(if problems.is_empty() { "still valid" } else { "mended" }, 1);
-    let left = read(&mended, |messages| format.wire().validate(messages, false));
+    let left = read(&mended, |messages| format.rules().validate(messages, false));
     ensure(left.is_empty(), || format!("after the repair: {left:?} of {}", Value::from(mended.clone())))?;
     let may_move = |at: usize| {
         format == Format::Anthropic && history.get(at).is_some_and(|message| message["role"] == "system")
@@ -107,7 +107,7 @@ fn stands(
 ) -> Outcome {
     let Ok(read) = format.wire().read(index, message) else { return Ok(()) };
     for (nth, result) in read.results().enumerate().filter(|(_, result)| !result.text.is_empty()) {
-        let Some(json) = format.wire().with_result_text(message, nth, "new 😀") else {
+        let Some(json) = format.rules().with_result_text(message, nth, "new 😀") else {
             return Err(format!("result {nth} of {index}, `{}`, cannot be replaced", result.text));
         };
         let edited = parse(index, &json).map_err(|error| error.to_string())?;
@@ -131,8 +131,8 @@ fn answered(format: Format, history: &[Value], rng: Rng, counts: &mut Counts) ->
                 }
             }
             for edited in [
-                format.wire().with_result_text(message, 0, "x"),
-                match format.wire().without_bound_reasoning(message) {
+                format.rules().with_result_text(message, 0, "x"),
+                match format.rules().without_bound_reasoning(message) {
                     Unbound::Changed(json) => Some(json),
                     Unbound::Same | Unbound::Nothing => None,
                 },
@@ -142,7 +142,7 @@ fn answered(format: Format, history: &[Value], rng: Rng, counts: &mut Counts) ->
                 })?;
             }
         }
-        let _ = format.wire().validate(messages, true);
+        let _ = format.rules().validate(messages, true);
         Ok(())
     })?;
     mended(format, history, rng, &mut Counts::default())
@@ -169,11 +169,11 @@ fn replaced(format: Format, history: &[Value], _: Rng, counts: &mut Counts) -> O
         for (index, message) in messages.iter().enumerate() {
             let read = format.wire().read(index, message).map_err(|error| error.to_string())?;
             let count = read.results().count();
-            let beyond = format.wire().with_result_text(message, count, "x");
+            let beyond = format.rules().with_result_text(message, count, "x");
             ensure(beyond.is_none(), || "a result that is not there was replaced".into())?;
             for nth in 0..count {
                 let was = read.results().nth(nth).map_or("", |result| &result.text);
-                let Some(edited) = format.wire().with_result_text(message, nth, "new 😀") else {
+                let Some(edited) = format.rules().with_result_text(message, nth, "new 😀") else {
                     // A picture has no text to replace.
                     ensure(was.is_empty(), || format!("result {nth} of {index} cannot be replaced"))?;
                     continue;
@@ -294,8 +294,8 @@ fn news_stays(format: Format, history: &[Value], _: Rng, counts: &mut Counts) ->
     ensure(same && mended.len() == history.len(), || "a message with unknown fields was changed".into())?;
     read(history, |messages| {
         for (index, message) in messages.iter().enumerate() {
-            let mut edits = vec![format.wire().with_result_text(message, 0, "x")];
-            if let Unbound::Changed(json) = format.wire().without_bound_reasoning(message) {
+            let mut edits = vec![format.rules().with_result_text(message, 0, "x")];
+            if let Unbound::Changed(json) = format.rules().without_bound_reasoning(message) {
                 edits.push(Some(json));
             }
             for edited in edits.into_iter().flatten() {

@@ -70,7 +70,7 @@ impl Import {
                 format!("it is no line of this transcript: {}", Error::of_json(&error)),
             )
         };
-        let Tag { v, kind } = serde_json::from_str(text).map_err(foreign)?;
+        let Tag { v, kind } = crate::wire::objects::from_str(text).map_err(foreign)?;
         record::check_version(v, "line")?;
         match kind.as_str() {
             "message" | "view" | "snapshot" => self.log_line(text),
@@ -100,7 +100,7 @@ impl Import {
         let Reading::Own(own) = &mut self.reading else { return Ok(()) };
         let line: LogLine<'_> = line::read(text)?;
         let index = line.index;
-        let of_message = |error| Error { index: Some(index), ..error };
+        let of_message = |error: Error| error.at(index);
         let (row, bytes) = line.row().map_err(of_message)?;
         let seen = &mut own.seen;
         let chain = match row.kind {

@@ -97,6 +97,7 @@ impl Import {
             checkpoint,
             body,
             covers,
+            inherits: false,
             quotes: Vec::new(),
             prose,
             made: Some(Box::new(made)),
@@ -151,7 +152,8 @@ impl Import {
         };
         let view = record::encode(&view)?;
         let sha256 = Some(ids::sha256_hex(&view));
-        let note = record::encode(&ViewNote { view: generation, rung, snapshot: None, sha256 })?;
+        let note =
+            record::encode(&ViewNote { view: generation, rung, snapshot: None, undoes_to: None, sha256 })?;
         let secret = self.state.row.secret.as_bytes();
         let id = format!("view_{}", ids::id(&[secret, &generation.to_le_bytes()]));
         let note = String::from_utf8_lossy(&note).into_owned();

@@ -1,0 +1,7 @@
+/** Entry `context-compactor/fetch`. */
+
+import { bring } from "../host/files.js";
+
+bring();
+
+export * from "../adapters/fetch.js";

@@ -1,0 +1,7 @@
+/** Entry `context-compactor/mastra`. */
+
+import { bring } from "../host/files.js";
+
+bring();
+
+export * from "../adapters/mastra.js";

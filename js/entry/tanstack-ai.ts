@@ -1,0 +1,7 @@
+/** Entry `context-compactor/tanstack-ai`. */
+
+import { bring } from "../host/files.js";
+
+bring();
+
+export * from "../adapters/tanstack-ai.js";

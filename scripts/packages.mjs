@@ -1,0 +1,77 @@
+/**
+ * A part of the build, for the folder of a package whose `dist/` is there: declarations that no entry leads to go, and `cjs/` is
+ * written, for who cannot `require` ES modules, such as Jest.
+ *
+ * `cjs/` has the scripts of `dist/` in one file, of which each entry runs its part: files of their own would each repeat what
+ * translates them. Data is read from the files that the ES modules have, so that it is in the package once.
+ */
+
+import { copyFileSync, existsSync, mkdirSync, readFileSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import { basename, dirname, join, relative } from "node:path";
+import { build } from "esbuild";
+
+const [folder] = process.argv.slice(2);
+const [dist, cjs] = ["dist", "cjs"].map((kind) => join(folder, kind));
+
+const all = readdirSync(dist, { recursive: true });
+const entries = all.filter((path) => dirname(path) === "entry" && path.endsWith(".js")).map((path) => basename(path, ".js"));
+const { exports: ways } = JSON.parse(readFileSync(join(folder, "package.json"), "utf8"));
+const required = Object.values(ways).flatMap(({ require }) => (require ? [basename(require, ".js")] : []));
+
+/** The declarations that some entries lead to. */
+function declarations(entries) {
+  const found = new Set(entries.map((name) => join(dist, `entry/${name}.d.ts`)));
+  for (const file of found) {
+    for (const [, path] of readFileSync(file, "utf8").matchAll(/(?:from |import\()"(\.[^"]+)\.js"/g)) found.add(join(dirname(file), `${path}.d.ts`));
+  }
+  return found;
+}
+
+const kept = declarations(entries);
+for (const path of all.filter((path) => path.endsWith(".d.ts"))) if (!kept.has(join(dist, path))) rmSync(join(dist, path));
+
+rmSync(cjs, { recursive: true, force: true });
+for (const file of declarations(required)) {
+  const target = join(cjs, relative(dist, file));
+  mkdirSync(dirname(target), { recursive: true });
+  copyFileSync(file, target);
+}
+writeFileSync(join(cjs, "package.json"), '{ "type": "commonjs" }\n');
+
+/** Paths as the scripts have them, which are as deep as the result is. */
+const data = ["../wasm/inline*", "../wasm/tokenizer-inline.js", "../wasm/evaluator-inline.js", "./catalogue.js"];
+const how = { bundle: true, platform: "node", target: "es2022", packages: "external", external: data, logLevel: "warning" };
+await build({
+  stdin: { contents: required.map((name) => `exports[${JSON.stringify(name)}] = () => require("./entry/${name}.js");`).join("\n"), resolveDir: dist },
+  ...{ ...how, format: "cjs", outfile: join(cjs, "entry/all.js") },
+  minifyWhitespace: true,
+  // Jest has no `import()`.
+  supported: { "dynamic-import": false },
+  // Without an address there is no file beside it: the module comes as `wasm/….js` has it, which reads the file.
+  define: { "import.meta.url": "undefined" },
+});
+
+mkdirSync(join(cjs, "wasm"), { recursive: true });
+for (const path of all.filter((path) => /^wasm\/.*inline.*\.js$/.test(path))) {
+  const name = basename(path, ".js").replace("inline-", "").replace("-inline", "").replace("inline", "core");
+  const code = `const { readFile } = require("node:fs/promises");\nexports.bytes = () => readFile(\`\${__dirname}/../../${name}.wasm\`);\n`;
+  writeFileSync(join(cjs, path), code);
+}
+if (existsSync(join(dist, "catalogue.js"))) writeFileSync(join(cjs, "entry/catalogue.js"), asScript("catalogue"));
+
+/** What a module of `dist/` exports in its last line, taken from what is before it. */
+function asScript(name) {
+  return `const { readFileSync } = require("node:fs");
+const { compileFunction } = require("node:vm");
+const [script] = readFileSync(\`\${__dirname}/../../dist/${name}.js\`, "utf8").split("\\nexport const ");
+module.exports = compileFunction(\`\${script}\\nreturn ${name};\`)();
+`;
+}
+
+// The names beside it are how others find them without running it.
+const entryPoints = required.map((name) => join(dist, `entry/${name}.js`));
+const { metafile } = await build({ ...how, entryPoints, format: "esm", outdir: "names", write: false, metafile: true });
+for (const name of required) {
+  const names = metafile.outputs[`names/${name}.js`].exports;
+  writeFileSync(join(cjs, `entry/${name}.js`), `module.exports = require("./all.js")${/^\w+$/.test(name) ? `.${name}` : `["${name}"]`}();\n0 && (module.exports = { ${names.join(", ")} });\n`);
+}

@@ -1,0 +1,32 @@
+/** The engine's own estimates, which the package has in JavaScript alone. */
+
+import { pack } from "../../pkg/dist/codec.js";
+import { toError } from "../../pkg/dist/driver.js";
+import { loadStage } from "../../pkg/dist/stages.js";
+import * as glue from "../../pkg/dist/wasm/core.js";
+
+await loadStage("rest");
+
+/** What `estimateTokensDetailed` of native messages must return, or throw. */
+export function detailed(input, options = {}) {
+  return called(() => (typeof input === "string" ? glue.estimateTextDetailed(input, options) : glue.estimateDetailed(...packed(input), options)));
+}
+
+/** What an exact tokenizer counts of messages: their texts, joined, and the tokens of the rest. */
+export function texts(messages, options = {}) {
+  const { bytes, ends, byRule } = called(() => glue.messageTexts(...packed(messages), options));
+  return { texts: Array.from(ends, (end, nth) => new TextDecoder().decode(bytes.subarray(nth === 0 ? 0 : ends[nth - 1], end))), byRule };
+}
+
+function packed(input) {
+  const { bytes, ends } = pack(Array.isArray(input) ? input : [input]);
+  return [bytes, ends];
+}
+
+function called(work) {
+  try {
+    return work();
+  } catch (error) {
+    throw error instanceof Error ? error : toError(error);
+  }
+}
