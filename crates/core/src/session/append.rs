@@ -132,6 +132,22 @@ fn tell(io: &Io, batch: &[PendingMessage], places: &[Place]) {
     }
 }
 
+/// Refuses what an append would refuse, and asks the app nothing; `first` is the place of the first that was given.
+pub(super) async fn check_all(io: &Io, guard: &SessionGuard, bodies: &[Rc<str>], first: usize) -> Result<()> {
+    if bodies.is_empty() {
+        return Ok(());
+    }
+    for (nth, body) in bodies.iter().enumerate() {
+        limits::check_bytes(first + nth, body.len())?;
+    }
+    let format = settle_format(io, guard, bodies, first).await?.format;
+    for (nth, body) in bodies.iter().enumerate() {
+        let value = wire::parse(first + nth, body)?;
+        limits::check(first + nth, &value, &wire::take(format, first + nth, &value)?)?;
+    }
+    Ok(())
+}
+
 /// Reads and measures messages; `first` is the index of the first among the app's.
 async fn measure_all(
     io: &Io,

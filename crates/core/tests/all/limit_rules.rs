@@ -84,3 +84,24 @@ fn storage_s8_what_was_refused_leaves_a_session_that_goes_on() {
     harness.append(&talk(4, 10));
     assert!(harness.compact().success);
 }
+
+/// What was handed over before is not read again: the place of a message is counted from it.
+#[test]
+fn e1_a_branch_behind_known_messages_is_refused_whole_where_an_append_refuses_one_of_its_messages() {
+    // Plain texts leave the format open.
+    let answer = body(&json!({ "role": "tool", "tool_call_id": "c0", "content": "x" }));
+    let decided = [vec![user("use f"), calls(1), answer], talk(2, 10)].concat();
+    for history in [talk(6, 10), decided] {
+        let mut harness = Harness::new(json!({}));
+        harness.append(&history);
+        let before = harness.stored().messages.len();
+        for known in 0..=3 {
+            let edited = [user("another question"), text_blocks(MAX_PARTS + 1)];
+            let given: Vec<Body> = history.iter().take(4).skip(known).chain(&edited).cloned().collect();
+            let error = harness.host.run(harness.session.sync(known, given)).unwrap_err();
+            assert_eq!((error.code, error.index), (Code::TooLarge, Some(5)), "{known}: {error}");
+            assert_eq!(harness.context().len(), history.len(), "nothing is left behind");
+            assert_eq!(harness.stored().messages.len(), before);
+        }
+    }
+}

@@ -125,3 +125,19 @@ fn x14_pins_stay_and_do_not_keep_a_compaction_from_being_taken_back() {
     assert!(harness.compact().success);
     assert_eq!(harness.session.explain().unwrap()[0].fate, Fate::Verbatim, "still pinned");
 }
+
+#[test]
+fn x14_a_preview_names_the_messages_whose_fate_would_be_another_and_changes_nothing() {
+    let mut harness = Harness::new(json!({ "keep": { "messages": 2 } }));
+    harness.append(&talk(6, 60));
+    let before = harness.session.explain().unwrap();
+    let preview = harness.host.run(harness.session.preview()).unwrap();
+    assert_eq!(harness.session.explain().unwrap(), before);
+    assert!(harness.compact().success);
+    let after = harness.session.explain().unwrap();
+    let pairs = before.iter().zip(&after).map(|(before, after)| (before.index, before.fate, after.fate));
+    let changed: Vec<_> = pairs.filter(|(_, before, after)| before != after).collect();
+    let told: Vec<_> = preview.changes.iter().map(|c| (c.index, c.before, c.after)).collect();
+    assert_eq!(told, changed);
+    assert!(told.len() > 2 && told.len() < before.len(), "some of them: {told:?}");
+}

@@ -1,10 +1,10 @@
 //! A history handed over that goes on otherwise than the session's does. It is behind a seam: most only grow.
 
+use super::super::append::check_all;
 use super::super::branch::{branch_at, exchange_start};
 use super::super::recognize::{Recognized, SyncDecision};
 use crate::error::{Code, Error, Result};
 use crate::log::SessionGuard;
-use crate::message::limits;
 use crate::message::{Message, Part};
 use crate::step::{CodeStage, Io, Seam, Work};
 use crate::wire;
@@ -82,24 +82,10 @@ async fn branch(
             return Ok(None);
         }
     }
-    check(guard, known, bodies.get(from - known..).unwrap_or_default(), from)?;
+    debug_assert!(from >= known, "messages that were handed over");
+    check_all(io, guard, bodies.get(from - known..).unwrap_or_default(), from).await?;
     branch_at(io, guard, start).await?;
     Ok(Some(Branched { start, given: from, reason }))
-}
-
-/// Refuses messages that an append would refuse.
-fn check(guard: &SessionGuard, known: usize, bodies: &[Rc<str>], first: usize) -> Result<()> {
-    debug_assert!(first >= known, "messages that were handed over");
-    let format = guard.state().row.format;
-    for (nth, body) in bodies.iter().enumerate() {
-        limits::check_bytes(first + nth, body.len())?;
-        let value = wire::parse(first + nth, body)?;
-        if let Some(format) = format {
-            let message = wire::take(format, first + nth, &value)?;
-            limits::check(first + nth, &value, &message)?;
-        }
-    }
-    Ok(())
 }
 
 /// What differs between a given message and message `index` of the log.
