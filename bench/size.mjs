@@ -8,7 +8,7 @@
 
 import { execFile } from "node:child_process";
 import { readFileSync, readdirSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
 import { promisify } from "node:util";
 import { brotliCompressSync, gzipSync } from "node:zlib";
@@ -58,7 +58,9 @@ export async function sizes() {
   for (const [name, file] of Object.entries(later)) {
     parts[`${name}, later`] = measure(chunks.find(({ entryPoint }) => entryPoint?.endsWith(`dist/${file}`)).contents);
   }
-  const commandLine = readdirSync(join(pkg, "dist/cli")).filter((file) => file.endsWith(".js")).sort();
+  const inNode = readdirSync(join(pkg, "node/entry")).filter((file) => file.endsWith(".js"));
+  const shared = ofNode(inNode.map((file) => `entry/${file}`));
+  const commandLine = [...ofNode(["cli/main.js"])].filter((file) => !shared.has(file)).sort();
   return {
     ...whole,
     "core.wasm": wasm,
@@ -77,9 +79,19 @@ export async function sizes() {
     "context-compactor-ui/react, without React": measure(await first('export * from "context-compactor-ui/react";')),
     "styles.css of context-compactor-ui": file("../pkg-ui/styles.css"),
     "evaluator.wasm, of the package of its own": file("../pkg-evaluator/evaluator.wasm"),
-    "command line (npx context-compactor)": measure(Buffer.concat(commandLine.map((file) => readFileSync(join(pkg, "dist/cli", file))))),
+    "command line (npx context-compactor)": measure(Buffer.concat(commandLine.map((file) => readFileSync(join(pkg, "node", file))))),
     "the package, as npm packs it": await packed(),
   };
+}
+
+/** The files of `node/` that some bring along, at once or later. */
+function ofNode(files) {
+  const found = new Set(files);
+  for (const file of found) {
+    const imports = readFileSync(join(pkg, "node", file), "utf8").matchAll(/(?:from |import\(|import )"(\.\.?\/(?:\w+\/)?[\w-]+\.js)"/g);
+    for (const [, path] of imports) found.add(join(dirname(file), path));
+  }
+  return found;
 }
 
 const bundled = {

@@ -130,7 +130,9 @@ async function put(file, text) {
   if (diagnostics.length > 0) return { problem: "does not compile" };
   const output = file.replace(/^js\//, "pkg/dist/").replace(/\.ts$/, ".js");
   writeFileSync(join(tree, output), outputText);
-  return { undo: () => cpSync(join(root, output), join(tree, output)) };
+  // Node takes other files, made of these.
+  await must(process.execPath, ["scripts/packages.mjs", "pkg"], { cwd: tree });
+  return { undo: () => [output, "pkg/node"].forEach((path) => cpSync(join(root, path), join(tree, path), { recursive: true })) };
 }
 
 /** Runs the tests of a target whose names carry one of the ids. */

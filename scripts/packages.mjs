@@ -1,21 +1,25 @@
 /**
- * A part of the build, for the folder of a package whose `dist/` is there: declarations that no entry leads to go, and `cjs/` is
- * written, for who cannot `require` ES modules, such as Jest.
+ * A part of the build, for the folder of a package whose `dist/` is there: declarations that no entry leads to go, and two more
+ * forms are written.
  *
- * `cjs/` has the scripts of `dist/` in one file, of which each entry runs its part: files of their own would each repeat what
+ * `node/` has the scripts of `dist/` in few files: Node takes as long for a file as for what is in it. Bundlers take those of
+ * `dist/`, of which they can leave out what an app does not use.
+ *
+ * `cjs/` is for who cannot `require` ES modules, such as Jest. It has the scripts of `dist/` in one file, of which each entry runs its part: files of their own would each repeat what
  * translates them. Data is read from the files that the ES modules have, so that it is in the package once.
  */
 
 import { copyFileSync, existsSync, mkdirSync, readFileSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { basename, dirname, join, relative } from "node:path";
 import { build } from "esbuild";
+import { rolldown } from "rolldown";
 
 const [folder] = process.argv.slice(2);
 const [dist, cjs] = ["dist", "cjs"].map((kind) => join(folder, kind));
 
 const all = readdirSync(dist, { recursive: true });
 const entries = all.filter((path) => dirname(path) === "entry" && path.endsWith(".js")).map((path) => basename(path, ".js"));
-const { exports: ways } = JSON.parse(readFileSync(join(folder, "package.json"), "utf8"));
+const { exports: ways, bin = {} } = JSON.parse(readFileSync(join(folder, "package.json"), "utf8"));
 const required = Object.values(ways).flatMap(({ require }) => (require ? [basename(require, ".js")] : []));
 
 /** The declarations that some entries lead to. */
@@ -29,6 +33,8 @@ function declarations(entries) {
 
 const kept = declarations(entries);
 for (const path of all.filter((path) => path.endsWith(".d.ts"))) if (!kept.has(join(dist, path))) rmSync(join(dist, path));
+
+await few(Object.values(ways).flatMap(({ node }) => (node ? [relative("node", node.default)] : [])));
 
 rmSync(cjs, { recursive: true, force: true });
 for (const file of declarations(required)) {
@@ -74,4 +80,65 @@ const { metafile } = await build({ ...how, entryPoints, format: "esm", outdir: "
 for (const name of required) {
   const names = metafile.outputs[`names/${name}.js`].exports;
   writeFileSync(join(cjs, `entry/${name}.js`), `module.exports = require("./all.js")${/^\w+$/.test(name) ? `.${name}` : `["${name}"]`}();\n0 && (module.exports = { ${names.join(", ")} });\n`);
+}
+
+/** Writes the scripts of some entries, and of the programs, in few files. All are one folder deep, so that all name what is beside them alike. */
+async function few(entries) {
+  if (entries.length === 0) return;
+  const folderOfAll = join(folder, "node");
+  const inputs = [...entries, ...Object.values(bin).map((path) => relative("node", path))];
+  const bundle = await rolldown({
+    input: Object.fromEntries(inputs.map((path) => [path.replace(/\.js$/, ""), join(dist, path)])),
+    platform: "neutral",
+    external: /^[^./]/,
+    preserveEntrySignatures: "allow-extension",
+    experimental: { attachDebugInfo: "none" },
+    // A store comes at once with who names it, and when it is needed with who does not.
+    checks: { ineffectiveDynamicImport: false },
+    plugins: [{ name: "beside", resolveId: beside }],
+  });
+  rmSync(folderOfAll, { recursive: true, force: true });
+  await bundle.write({
+    dir: folderOfAll,
+    entryFileNames: "[name].js",
+    chunkFileNames: "part/[name].js",
+    paths: (id) => id.replace(/^beside:/, ""),
+    comments: false,
+    minify: false,
+    codeSplitting: { includeDependenciesRecursively: false, groups: groups() },
+  });
+  for (const path of entries) writeFileSync(join(folderOfAll, path.replace(/\.js$/, ".d.ts")), `export * from "../../dist/${path}";\n`);
+}
+
+/** What is data is in the package once, but for the tables that are always needed. */
+function beside(id) {
+  const path = /([\w-]+\.wasm|wasm\/[\w-]*inline[\w-]*\.js|catalogue\.js|generated\/tables\/(?!maps|o200k)\w+\.js)$/.exec(id)?.[0];
+  if (path) return { id: `beside:../../${path.endsWith(".wasm") ? "" : "dist/"}${path}`, external: true };
+}
+
+/** What is loaded together: what nearly all entries need, what counts tokens, and the rest of what a session is. */
+function groups() {
+  const of = (names) => new Set(names.flatMap((name) => [...reached(`${name}.js`)]));
+  const small = of(["sql", "redis", "commands", "summarizers", "formats"].map((name) => `entry/${name}`));
+  const [tokens, engine] = [of(["entry/tokens-inline"]), of(["index"])];
+  const tests = {
+    base: (path) => small.has(path) && (engine.has(path) || tokens.has(path)),
+    tokens: (path) => tokens.has(path),
+    engine: (path) => engine.has(path),
+  };
+  const isPart = (path) => !path.startsWith("entry/");
+  return Object.entries(tests).map(([name, test], nth) => ({
+    name,
+    priority: 3 - nth,
+    test: (id) => isPart(relative(dist, id)) && test(relative(dist, id)),
+  }));
+}
+
+/** A script of `dist/` and those that come with it. */
+function reached(path, found = new Set()) {
+  if (found.has(path) || path.startsWith("wasm/inline")) return found;
+  found.add(path);
+  const script = readFileSync(join(dist, path), "utf8");
+  for (const [, from] of script.matchAll(/^(?:import|export)\b[^;]*?"(\.[^"]+\.js)"/gm)) reached(join(dirname(path), from), found);
+  return found;
 }

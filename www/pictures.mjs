@@ -22,7 +22,7 @@ const folder = join(root, "docs/pictures");
 const site = mkdtempSync(join(tmpdir(), "pictures-"));
 mkdirSync(folder, { recursive: true });
 await build({ root: join(root, "www"), logLevel: "error", build: { outDir: site, emptyOutDir: true } });
-const cli = [join(root, "pkg/dist/cli/main.js"), "replay", "invoicing-run.json", "--window", "32k", "--report", join(site, "replay.html")];
+const cli = [join(root, "pkg/node/cli/main.js"), "replay", "invoicing-run.json", "--window", "32k", "--report", join(site, "replay.html")];
 execFileSync(process.execPath, cli, { cwd: join(root, "www/public/transcripts"), stdio: "ignore" });
 const server = await serve(site);
 const browser = await launch("chrome");

@@ -7,8 +7,8 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { memoryStore, openSession } from "context-compactor";
-import { fileStore } from "context-compactor/node";
+import { memoryStore, openSession } from "../../pkg/dist/entry/main.js";
+import { fileStore } from "../../pkg/dist/entry/node.js";
 import { wasmMemory } from "../../pkg/dist/wasm/core.js";
 
 /** Every older result becomes a reference; nothing is summarised. */

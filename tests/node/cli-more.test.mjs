@@ -131,7 +131,7 @@ test("E24: without the evaluator, the package is named; one in the folder of the
   cpSync(join(root, "pkg"), join(modules, "context-compactor"), { recursive: true, filter: (path) => !path.endsWith("cjs") });
   const run = (cwd) =>
     new Promise((resolve) => {
-      const child = spawn(process.execPath, [join(modules, "context-compactor/dist/cli/main.js"), "replay", join(folder, "long.jsonl"), "--policies", "none", "--optimum"], { cwd });
+      const child = spawn(process.execPath, [join(modules, "context-compactor/node/cli/main.js"), "replay", join(folder, "long.jsonl"), "--policies", "none", "--optimum"], { cwd });
       let told = "";
       for (const stream of [child.stdout, child.stderr]) stream.setEncoding("utf8").on("data", (text) => (told += text));
       child.on("close", (code) => resolve({ code, told }));

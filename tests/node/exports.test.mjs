@@ -172,7 +172,7 @@ function declarations() {
   };
   for (const folder of ["pkg/", "pkg-evaluator/", "pkg-ui/"]) {
     const { exports } = JSON.parse(readFileSync(new URL(`${folder}package.json`, root), "utf8"));
-    const paths = Object.values(exports).flatMap((of) => (typeof of === "string" ? [] : Object.values(of)));
+    const paths = Object.values(exports).flatMap((of) => (typeof of === "string" ? [] : Object.values(of).filter((path) => typeof path === "string")));
     for (const path of paths.filter((path) => path.startsWith("./dist/"))) visit(new URL(path.replace(".js", ".d.ts"), new URL(folder, root)));
   }
   return files;

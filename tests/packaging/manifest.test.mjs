@@ -39,7 +39,7 @@ test("H13: each package holds what it needs and nothing else", async (context) =
   for (const [from, modules] of [[pkg, ["compact.wasm", "core.wasm", "rest.wasm", "shared.wasm", "tokenizer.wasm"]], [evaluator, ["evaluator.wasm"]], [vocabularies, []], [ui, []]]) {
     const { files } = await pack(folder, from);
     const [scripts, others] = [[], []];
-    for (const file of files) (/^(dist|cjs)\//.test(file) ? scripts : others).push(file);
+    for (const file of files) (/^(dist|node|cjs)\//.test(file) ? scripts : others).push(file);
     assert.deepEqual(others.filter((file) => !modules.includes(file)), ["LICENSE-APACHE", "LICENSE-MIT", "README.md", "package.json", ...(from === ui ? ["styles.css"] : [])]);
     assert.deepEqual(others.filter((file) => file.endsWith(".wasm")), modules);
     assert.deepEqual(scripts.filter((file) => !/\.(js|d\.ts)$/.test(file)), ["cjs/package.json"]);
@@ -161,6 +161,28 @@ test("nothing but the entry for Node and the command line name Node's modules", 
   const used = cli.flatMap((file) => Array.from(read(`pkg/dist/${file}`).matchAll(/(?:from ?|import\()"(\.\.\/[^"]+)"/g), ([, path]) => path));
   assert.deepEqual([...new Set(used)].sort(), ["../entry/fetch.js", "../entry/history.js", "../entry/main.js", "../entry/node.js", "../entry/tokens-inline.js", "../near.js", "../store/sql/statements.js"]);
   assert.deepEqual(scripts.filter((file) => !cli.includes(file) && /\/cli\//.test(read(`pkg/dist/${file}`))), []);
+});
+
+/** The files that come with an entry where Node loads it. */
+function loadedInNode(file, found = new Set()) {
+  if (found.has(file)) return found;
+  found.add(file);
+  for (const [, from] of read(`pkg/node/${file}`).matchAll(/^(?:import|export)\b[^;]*?"(\.[^"]+\.js)"/gm)) {
+    if (!from.startsWith("../../dist/")) loadedInNode(join(dirname(file), from), found);
+  }
+  return found;
+}
+
+test("P16: in Node an entry is few files, and one that has nothing to do with sessions does not bring what they are", () => {
+  const entries = readdirSync(new URL("pkg/node/entry/", root)).filter((file) => file.endsWith(".js"));
+  const counts = Object.fromEntries(entries.map((file) => [file, loadedInNode(`entry/${file}`).size]));
+  assert.deepEqual(Object.entries(counts).filter(([, count]) => count > 14), []);
+  assert.deepEqual([counts["main.js"], counts["tokens-inline.js"]], [6, 3]);
+  for (const entry of ["tokens-inline", "formats", "commands", "summarizers"]) {
+    assert.ok(!loadedInNode(`entry/${entry}.js`).has("part/engine.js"), entry);
+  }
+  const inNode = Object.values(all[0][1].exports).flatMap(({ node }) => (node ? [node.default.slice("./node/entry/".length)] : []));
+  assert.deepEqual(entries.sort(), [...new Set(inNode)].sort());
 });
 
 test("the licences are the repository's", () => {

@@ -8,7 +8,7 @@ import Ajv from "ajv/dist/2020.js";
 import { openSession } from "context-compactor";
 import { invoicingRun } from "../../www/transcript/generate.mjs";
 
-export const program = fileURLToPath(new URL("../../pkg/dist/cli/main.js", import.meta.url));
+export const program = fileURLToPath(new URL("../../pkg/node/cli/main.js", import.meta.url));
 
 const schema = JSON.parse(readFileSync(new URL("../../docs/cli.schema.json", import.meta.url), "utf8"));
 const ajv = new Ajv({ allErrors: true });

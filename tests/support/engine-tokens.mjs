@@ -3,6 +3,7 @@
 import { pack } from "../../pkg/dist/codec.js";
 import { toError } from "../../pkg/dist/driver.js";
 import { loadStage } from "../../pkg/dist/stages.js";
+import "../../pkg/dist/entry/main.js";
 import * as glue from "../../pkg/dist/wasm/core.js";
 
 await loadStage("rest");

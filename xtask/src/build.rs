@@ -11,7 +11,7 @@
 //! js/catalogue.ts, node_modules/ ─esbuild─▶ pkg/dist/catalogue.js
 //! js/entry/evaluator-*.ts ─tsc─▶ pkg-evaluator/dist/*
 //! js/entry/ui*.ts ─tsc─▶ pkg-ui/dist/*
-//! pkg*/dist/ ─esbuild─▶ pkg*/dist/* without comments, pkg*/cjs/*
+//! pkg*/dist/ ─esbuild, rolldown─▶ pkg*/dist/* without comments, pkg/node/*, pkg*/cjs/*
 //! README.md ─▶ pkg/README.md
 //! ```
 
@@ -54,8 +54,8 @@ const PACKAGES: [Package; 3] = [
     Package { folder: "pkg-ui", projects: &["tsconfig.ui.json"], modules: &[] },
 ];
 
-/// What makes `cjs/` of `dist/`.
-const SECOND_FORM: &str = "scripts/packages.mjs";
+/// What makes `node/` and `cjs/` of `dist/`.
+const MORE_FORMS: &str = "scripts/packages.mjs";
 
 /// What `pkg/dist/catalogue.js` is made of besides its source, with the files of their licences.
 const CATALOGUE: [(&str, &str); 3] =
@@ -234,7 +234,7 @@ fn evaluator(root: &Path, compiled: &Path) -> Result<()> {
     stamp.write()
 }
 
-/// `dist/` of every package: its scripts and, beside them, the glue and the modules as code. Then `cjs/`.
+/// `dist/` of every package: its scripts and, beside them, the glue and the modules as code. Then `node/` and `cjs/`.
 fn translate(root: &Path) -> Result<()> {
     let source = root.join("js");
     let modules = root.join("node_modules");
@@ -249,7 +249,7 @@ fn translate(root: &Path) -> Result<()> {
     }
     fs::create_dir_all(root.join("target/glue"))?;
     let mut stamp = Stamp::new(root.join("target/glue/dist.stamp"))?;
-    for input in [&source, &compiler.join("package.json"), &root.join(SECOND_FORM)].into_iter().chain(&parts)
+    for input in [&source, &compiler.join("package.json"), &root.join(MORE_FORMS)].into_iter().chain(&parts)
     {
         stamp.input(input)?;
     }
@@ -285,7 +285,7 @@ fn translate(root: &Path) -> Result<()> {
             catalogue(root, &dist)?;
         }
         plain(root, &dist)?;
-        run(node(root).arg(SECOND_FORM).arg(package.folder))?;
+        run(node(root).arg(MORE_FORMS).arg(package.folder))?;
     }
     stamp.write()
 }
