@@ -98,7 +98,8 @@ fn compile(root: &Path, profile: Profile, name: &str) -> Result<PathBuf> {
         Profile::Quick => "quick",
     };
     let cargo = env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-    let folder = root.join("target");
+    // Crates that two of them share are built by the flags of one; each would build them anew for the other, and all behind them.
+    let folder = root.join(if name == TOKENIZER { "target/tokenizer" } else { "target" });
     let mut command = Command::new(&cargo);
     command
         .current_dir(root)
@@ -249,8 +250,7 @@ fn translate(root: &Path) -> Result<()> {
     }
     fs::create_dir_all(root.join("target/glue"))?;
     let mut stamp = Stamp::new(root.join("target/glue/dist.stamp"))?;
-    for input in [&source, &compiler.join("package.json"), &root.join(MORE_FORMS)].into_iter().chain(&parts)
-    {
+    for input in [&source, &compiler.join("package.json"), &root.join(MORE_FORMS)].into_iter().chain(&parts) {
         stamp.input(input)?;
     }
     for package in &PACKAGES {
