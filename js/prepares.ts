@@ -6,6 +6,7 @@ import { checkOptions, invalidOption } from "./checks.js";
 import type { Host } from "./driver.js";
 import { lazily } from "./lazily.js";
 import type { MessageCache, Sent } from "./message-cache.js";
+import type { Compacting } from "./nouns/core.js";
 import { toResult, type EngineResult } from "./options.js";
 import { asSent } from "./replies.js";
 import type { Turns } from "./turns.js";
@@ -26,7 +27,12 @@ interface EnginePrepared extends Sent {
 
 /** What it needs of the session. `seal` receives what the app's functions threw, by the number of the effect. */
 interface Needs {
-  drive<T>(begin: (handle: Handle) => Operation, host: Host, seal: (thrown: Map<number, unknown>) => void): Promise<T>;
+  drive<T>(
+    compacting: Omit<Compacting, "session">,
+    begin: (handle: Handle) => Operation,
+    host: Host,
+    seal: (thrown: Map<number, unknown>) => void,
+  ): Promise<T>;
   warn(warning: Warning): void;
 }
 
@@ -74,12 +80,12 @@ export class Prepares<M extends Message> {
     const { force = false, tools } = options;
     if (!force && this.#background.isRunning) {
       const beside = await this.#turns.shared(options, (host) =>
-        this.#prepared(host, tools, (handle, fixed) => handle.prepareBeside(fixed, this.#cache.sent)),
+        this.#prepared("auto", host, tools, (handle, fixed) => handle.prepareBeside(fixed, this.#cache.sent)),
       );
       if (beside) return beside;
     }
     const prepared = await this.#turns.exclusive(options, ["signal", "tools", "force"], (host) =>
-      this.#prepared(host, tools, (handle, fixed) => handle.prepare(force, fixed, this.#cache.sent)),
+      this.#prepared(force ? "overflow" : "auto", host, tools, (handle, fixed) => handle.prepare(force, fixed, this.#cache.sent)),
     );
     return prepared as Prepared<M>;
   }
@@ -91,13 +97,14 @@ export class Prepares<M extends Message> {
 
   /** What to send; nothing when the engine says that something else must end first. */
   async #prepared(
+    trigger: Compacting["trigger"],
     host: Host,
     tools: unknown,
     begin: (handle: Handle, fixed: string[]) => Operation,
   ): Promise<Prepared<M> | undefined> {
     const prompt = systemPromptOf(this.#options);
     const fixed = [prompt ?? "", (this.tools = asSent("tools", tools))];
-    const { answer, thrown } = await this.#drive<EnginePrepared | null>((handle) => begin(handle, fixed), host);
+    const { answer, thrown } = await this.#drive<EnginePrepared | null>({ trigger }, (handle) => begin(handle, fixed), host);
     if (!answer) return undefined;
     const { usage, edits, stillExceedsThreshold, stored, result, putOff, goal, ...sent } = answer;
     const messages = this.#cache.prepared(sent);
@@ -120,13 +127,13 @@ export class Prepares<M extends Message> {
   }
 
   async #summarise(host: Host) {
-    const { answer, thrown } = await this.#drive<{ result?: EngineResult }>((handle) => handle.summariseLater(), host);
+    const { answer, thrown } = await this.#drive<{ result?: EngineResult }>({ trigger: "auto", isLate: true }, (handle) => handle.summariseLater(), host);
     return { ...answer, thrown };
   }
 
-  async #drive<T>(begin: (handle: Handle) => Operation, host: Host) {
+  async #drive<T>(compacting: Omit<Compacting, "session">, begin: (handle: Handle) => Operation, host: Host) {
     let thrown = new Map<number, unknown>();
-    const answer = await this.#needs.drive<T>(begin, host, (causes) => (thrown = causes));
+    const answer = await this.#needs.drive<T>(compacting, begin, host, (causes) => (thrown = causes));
     return { answer, thrown };
   }
 }

@@ -1,7 +1,7 @@
 /** What the adapters of all SDKs do: a session for each conversation, and one retry when the provider says "too long". */
 
 import { CompactionError } from "../errors.js";
-import { checkOptions, invalidOption } from "../checks.js";
+import { checkFunction, checkOptions, invalidOption } from "../checks.js";
 import { isContextOverflow } from "../overflow.js";
 import { openSession } from "../session.js";
 import { memoryStore } from "../store/memory.js";
@@ -215,7 +215,7 @@ export class Threads {
   }
 
   async #session(thread: OpenThread, id: string | undefined, model: string | undefined, format: Format | CustomFormat | undefined, canAsk: boolean) {
-    const { strict: _, recall, summarize, systemPrompt, ...rest } = this.#options;
+    const { strict: _, recall, summarize, systemPrompt, onSession, ...rest } = this.#options;
     const own: Summarize = async (request, context) => {
       if (thread.ask) return thread.ask(request, context);
       throw new CompactionError("summary_failed", "the adapter cannot ask the agent's model by itself: give summarize");
@@ -228,12 +228,14 @@ export class Threads {
       ...(format === undefined ? {} : { format }),
       ...(typeof recall === "boolean" ? { recall } : {}),
     };
-    if (options.model !== undefined || model === undefined) return openSession(options);
-    return openSession({ ...options, model }).catch((error: unknown) => {
+    const named = options.model === undefined && model !== undefined ? { ...options, model } : options;
+    const session = await openSession(named).catch((error: unknown) => {
       // A name that only this endpoint knows: the window is assumed, and the session says so.
-      if (CompactionError.isInstance(error) && error.code === "unknown_model") return openSession(options);
+      if (named !== options && CompactionError.isInstance(error) && error.code === "unknown_model") return openSession(options);
       throw error;
     });
+    onSession?.(session);
+    return session;
   }
 
   #used(thread: OpenThread): OpenThread {
@@ -265,7 +267,8 @@ function writer(given: AdapterOptions["summarize"], own: Summarize | "extractive
   return { ...given, call: own };
 }
 
-function checkAdapterOptions({ strict, recall }: AdapterOptions): void {
+function checkAdapterOptions({ strict, recall, onSession }: AdapterOptions): void {
+  checkFunction("onSession", onSession);
   if (strict !== undefined && typeof strict !== "boolean") throw invalidOption("strict", "must be true or false");
   if (typeof recall === "object" && recall !== null) checkOptions(recall, ["tools"], "recall.");
   else if (recall !== undefined && typeof recall !== "boolean") throw invalidOption("recall", "must be true, false or { tools }");
