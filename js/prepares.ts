@@ -10,7 +10,7 @@ import type { Compacting } from "./nouns/core.js";
 import { toResult, type EngineResult } from "./options.js";
 import { asSent } from "./replies.js";
 import type { Turns } from "./turns.js";
-import type { ContextUsage, Edit, Message, Prepared, SessionOptions } from "./types.js";
+import type { ContextUsage, Edit, Message, PrepareOptions, Prepared, SessionOptions } from "./types.js";
 import type { Warning } from "./warnings.js";
 import type { Operation, Session as Handle } from "./wasm/core.js";
 
@@ -36,6 +36,8 @@ interface Needs {
   warn(warning: Warning): void;
 }
 
+const KNOWN = ["signal", "tools", "force", "live"];
+
 /** What is sent differs from what is stored, and will be lost with the process. */
 function changedAt(index: number): Warning {
   const message = `message ${index} was changed after it was appended: the prompt has it as it is now, and the log as it was. \
@@ -44,13 +46,14 @@ Append a message when it is complete; to store this one as it is, call session.s
 }
 
 /** Throws unless these are options of `prepare`. */
-export function checkPrepare(options: { signal?: AbortSignal; tools?: unknown; force?: boolean }): void {
+export function checkPrepare(options: PrepareOptions): void {
   if (Array.isArray(options)) {
     throw invalidOption("", "must be an object, and an array was given: append the messages, then prepare()");
   }
-  checkOptions(options, ["signal", "tools", "force"]);
-  const { force, tools } = options;
+  checkOptions(options, KNOWN);
+  const { force, tools, live } = options;
   if (force !== undefined && typeof force !== "boolean") throw invalidOption("force", "must be true or false");
+  if (live !== undefined && typeof live !== "string") throw invalidOption("live", "must be a text");
   if (tools !== undefined && (typeof tools !== "object" || tools === null)) {
     throw invalidOption("tools", "must be what your provider is sent as tools: a list of definitions, and not a text of it");
   }
@@ -59,6 +62,8 @@ export function checkPrepare(options: { signal?: AbortSignal; tools?: unknown; f
 export class Prepares<M extends Message> {
   /** Definitions of the tools of the last one. */
   tools = "";
+  /** Its live facts in their fence. */
+  live = "";
   readonly #options: SessionOptions;
   readonly #turns: Turns;
   readonly #cache: MessageCache<M>;
@@ -75,17 +80,17 @@ export class Prepares<M extends Message> {
     );
   }
 
-  async prepare(options: { signal?: AbortSignal; tools?: unknown; force?: boolean }): Promise<Prepared<M>> {
+  async prepare(options: PrepareOptions): Promise<Prepared<M>> {
     checkPrepare(options);
-    const { force = false, tools } = options;
+    const { force = false } = options;
     if (!force && this.#background.isRunning) {
       const beside = await this.#turns.shared(options, (host) =>
-        this.#prepared("auto", host, tools, (handle, fixed) => handle.prepareBeside(fixed, this.#cache.sent)),
+        this.#prepared("auto", host, options, (handle, fixed) => handle.prepareBeside(fixed, this.#cache.sent)),
       );
       if (beside) return beside;
     }
-    const prepared = await this.#turns.exclusive(options, ["signal", "tools", "force"], (host) =>
-      this.#prepared(force ? "overflow" : "auto", host, tools, (handle, fixed) => handle.prepare(force, fixed, this.#cache.sent)),
+    const prepared = await this.#turns.exclusive(options, KNOWN, (host) =>
+      this.#prepared(force ? "overflow" : "auto", host, options, (handle, fixed) => handle.prepare(force, fixed, this.#cache.sent)),
     );
     return prepared as Prepared<M>;
   }
@@ -99,14 +104,15 @@ export class Prepares<M extends Message> {
   async #prepared(
     trigger: Compacting["trigger"],
     host: Host,
-    tools: unknown,
+    { tools, live = "" }: PrepareOptions,
     begin: (handle: Handle, fixed: string[]) => Operation,
   ): Promise<Prepared<M> | undefined> {
     const prompt = systemPromptOf(this.#options);
-    const fixed = [prompt ?? "", (this.tools = asSent("tools", tools))];
+    const fixed = [prompt ?? "", (this.tools = asSent("tools", tools)), live];
     const { answer, thrown } = await this.#drive<EnginePrepared | null>({ trigger }, (handle) => begin(handle, fixed), host);
     if (!answer) return undefined;
     const { usage, edits, stillExceedsThreshold, stored, result, putOff, goal, ...sent } = answer;
+    this.live = sent.live?.text ?? "";
     const messages = this.#cache.prepared(sent);
     for (const index of this.#cache.changed()) this.#needs.warn(changedAt(index));
     const system = goal === undefined ? prompt : [prompt, goal].filter(Boolean).join("\n\n");

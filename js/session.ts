@@ -33,6 +33,7 @@ import type {
   Format,
   Message,
   NewMessageAmong,
+  PrepareOptions,
   Prepared,
   Session,
   SessionArchive,
@@ -297,12 +298,12 @@ class LiveSession<M extends Message> implements Session<M> {
     for (const [, body] of bodies.reverse()) yield body;
   }
 
-  prepare(options: { signal?: AbortSignal; tools?: unknown; force?: boolean } = {}): Promise<Prepared<M>> {
+  prepare(options: PrepareOptions = {}): Promise<Prepared<M>> {
     return this.#prepares.prepare(options);
   }
 
   async step(messages: readonly M[], options: StepOptions = {}): Promise<Prepared<M>> {
-    checkOptions(options, ["tools", "usage", "model", "signal", "force"]);
+    checkOptions(options, ["tools", "usage", "model", "signal", "force", "live"]);
     const { usage, model, ...rest } = options;
     // A wrong option is refused before anything is done.
     checkPrepare(rest);
@@ -423,7 +424,7 @@ class LiveSession<M extends Message> implements Session<M> {
   /** Counts the system prompt as it is now, with the tools of the last `prepare`. */
   #countFixed(): void {
     this.#turns.checkOpen();
-    const fixed = [systemPromptOf(this.#options) ?? "", this.#prepares.tools];
+    const fixed = [systemPromptOf(this.#options) ?? "", this.#prepares.tools, this.#prepares.live];
     driveSync(
       run(() => this.#handle.countFixed(fixed)),
       this.#host,

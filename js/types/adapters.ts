@@ -16,6 +16,8 @@ export interface AdapterOptions
   /** Reject the app's call when this library fails. Default: false. The failure is then a warning (option `logger`, else
    *  `console.warn`), and the request is sent as the app gave it. */
   strict?: boolean;
+  /** Called before each prompt: returns its live facts, as option `live` of `session.prepare` takes them. */
+  live?: () => string;
   /** Called with the session of each conversation when it is opened, before its first prompt: for listeners, or `traced`
    *  of `context-compactor/opentelemetry`. */
   onSession?: (session: Session) => void;
