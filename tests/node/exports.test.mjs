@@ -38,6 +38,7 @@ const ENTRIES = {
   "./formats": ["agui", "aiSdk4", "bedrock", "chrome", "cohere", "langchain", "mastra", "mcp", "mistral", "ollama", "openaiAgents", "tanstack"],
   "./summarizers": ["aiSdk", "anthropic", "chrome", "openaiCompatible", "workersAi"],
   "./opentelemetry": ["conversationAttributes", "traced"],
+  "./receipts": ["compactionReceipts", "verifyReceipt"],
   "./ai-sdk": ["compose", "contextCompactor"],
   "./fetch": ["compactingFetch"],
   "./langchain": ["compactionMiddleware"],
