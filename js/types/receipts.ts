@@ -20,7 +20,7 @@ export interface CompactionReceipt {
   currentTokens: number;
   /** The last row of the log that belongs to it. Its hash is a hash of all rows before it, too. */
   log: { seq: number; hash: string };
-  /** What was put in place of what. */
+  /** The messages that were replaced, and by what. */
   changes: ReceiptChange[];
   /** Of all the rest of the receipt. */
   sha256: string;
