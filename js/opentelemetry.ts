@@ -69,7 +69,7 @@ export function conversationAttributes<M, N>(session: Session<M, N>): TraceAttri
 function checked(otel: OpenTelemetry): OpenTelemetry {
   const { trace, context } = Object(otel) as Partial<OpenTelemetry>;
   if (typeof trace?.getTracer === "function" && typeof trace.setSpan === "function" && typeof context?.with === "function") return otel;
-  throw invalidOption("otel", 'must be the module: import * as otel from "@opentelemetry/api"');
+  throw invalidOption("otel", "must be all of the module @opentelemetry/api: import * as otel");
 }
 
 function ofFunction(compact: Compact, recorder: Recorder): Compact {

@@ -29,7 +29,7 @@ export interface MeterOptions {
   advice?: { explicitBucketBoundaries?: number[] };
 }
 
-/** The module `@opentelemetry/api` 1, as `import * as otel from "@opentelemetry/api"` has it. */
+/** The module `@opentelemetry/api` 1, as `import * as otel` of it has it. */
 export interface OpenTelemetry {
   /** Makes spans. */
   trace: {
