@@ -19,7 +19,7 @@ export interface Compacting {
 }
 
 /** Follows such an operation: `work` runs it, with the host that it is given or another one. */
-export type Follow = <T>(compacting: Compacting, host: Host, work: (host: Host) => Promise<T>) => Promise<T>;
+type Follow = <T>(compacting: Compacting, host: Host, work: (host: Host) => Promise<T>) => Promise<T>;
 
 export interface Core<M extends Message> {
   readonly options: SessionOptions;

@@ -93,11 +93,16 @@ mod tests {
             assert_eq!(without_end(&with, "then"), None);
         }
         for other in [r#"{"role":"tool","content":"a"}"#, r#"{"role":"user","content":null}"#, "{}"] {
-            assert_eq!(with_end(Format::OpenaiChat, &crate::parse(0, other).unwrap(), "now"), None, "{other}");
+            assert_eq!(
+                with_end(Format::OpenaiChat, &crate::parse(0, other).unwrap(), "now"),
+                None,
+                "{other}"
+            );
         }
         let alone = crate::parse(0, r#"{"role":"user","content":[{"type":"text","text":"now"}]}"#).unwrap();
         assert_eq!(without_end(&alone, "now"), Some(Rest::Nothing));
-        let made = crate::parse(0, r#"{"role":"user","content":[{"type":"text","text":"Hi\n\nnow"}]}"#).unwrap();
+        let made =
+            crate::parse(0, r#"{"role":"user","content":[{"type":"text","text":"Hi\n\nnow"}]}"#).unwrap();
         let rest = r#"{"role":"user","content":[{"type":"text","text":"Hi"}]}"#;
         assert_eq!(without_end(&made, "now"), Some(Rest::Message(rest.to_owned())));
     }

@@ -233,7 +233,9 @@ impl Handed<'_> {
                 let nth = from.checked_sub(self.same);
                 let is_joined = nth.and_then(|nth| self.lived.get(nth)) == Some(&Lived::Joined);
                 let is_whole = logged.is_some_and(|logged| {
-                    !is_joined && !logged.is_erased && logged.known.is_some_and(|known| known.key == given.key)
+                    !is_joined
+                        && !logged.is_erased
+                        && logged.known.is_some_and(|known| known.key == given.key)
                 });
                 if is_whole {
                     walk.hits.push((from, next));

@@ -184,5 +184,17 @@ async fn prepared(
     edits.extend(mended);
     let still_exceeds_threshold = guard.state().is_due();
     let stored = guard.state().is_stored() != Some(false);
-    Ok(Prepared { nth, kept, items, usage, edits, still_exceeds_threshold, stored, result, put_off, goal, live })
+    Ok(Prepared {
+        nth,
+        kept,
+        items,
+        usage,
+        edits,
+        still_exceeds_threshold,
+        stored,
+        result,
+        put_off,
+        goal,
+        live,
+    })
 }

@@ -64,9 +64,9 @@ async fn sync(io: &Io, guard: &SessionGuard, known: usize, bodies: &[Rc<str>]) -
     let unlived;
     let (bodies, lived) = if bodies.iter().any(|body| body.contains(MARK)) {
         unlived = Unlived::of(bodies, (TO_LIVE.enter(io).await?.taken)(guard, bodies));
-        (&unlived.bodies[..], &unlived.lived[..])
+        (unlived.bodies.as_slice(), unlived.lived.as_slice())
     } else {
-        (bodies, &[][..])
+        (bodies, [].as_slice())
     };
     let mut synced = Synced {
         appended: 0,
