@@ -32,7 +32,7 @@ const programs = {
 
 /** Entries whose names say what is in them. */
 const subpaths = [
-  ...["inline", "history", "tokens", "presets", "commands", "react", "formats", "summarizers", "testing"],
+  ...["inline", "history", "tokens", "presets", "commands", "react", "formats", "summarizers", "testing", "opentelemetry", "receipts"],
   ...["ai-sdk", "langchain", "mastra", "tanstack-ai", "openai-agents", "fetch", "cloudflare"],
   ...["sql", "redis", "node"],
 ];

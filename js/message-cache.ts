@@ -18,6 +18,8 @@ export interface Sent {
   nth: number;
   kept: number;
   items: Item[];
+  /** Live facts: the message after them all, or in place of the last. */
+  live?: { body: string; joins?: true; text: string };
 }
 
 /**
@@ -217,14 +219,15 @@ export class MessageCache<M extends Message> {
   }
 
   /** The objects that a `prepare` hands out: nothing is done again for those that the last one did. */
-  prepared({ nth, kept, items }: Sent): () => (M | NewMessageAmong<M>)[] {
+  prepared({ nth, kept, items, live }: Sent): () => (M | NewMessageAmong<M>)[] {
     if (kept === 0) this.#sent = this.messages(items);
     else for (const message of this.#objects(items, this.#ours)) this.#sent.push(message);
     this.#sentNth = nth;
     const [sent, { length }] = [this.#sent, this.#sent];
+    const end = live ? [this.#codec.decode(live.body)] : [];
     // Each prompt is an array of its own, which is the app's; one that nobody reads is not made.
     let messages: (M | NewMessageAmong<M>)[] | undefined;
-    return () => (messages ??= sent.slice(0, length));
+    return () => (messages ??= [...sent.slice(0, live?.joins ? length - 1 : length), ...end]);
   }
 
   #objects(items: Item[], ours: Made<M>): M[] {

@@ -6,10 +6,11 @@ import { checkOptions, invalidOption } from "./checks.js";
 import type { Host } from "./driver.js";
 import { lazily } from "./lazily.js";
 import type { MessageCache, Sent } from "./message-cache.js";
+import type { Compacting } from "./nouns/core.js";
 import { toResult, type EngineResult } from "./options.js";
 import { asSent } from "./replies.js";
 import type { Turns } from "./turns.js";
-import type { ContextUsage, Edit, Message, Prepared, SessionOptions } from "./types.js";
+import type { ContextUsage, Edit, Message, PrepareOptions, Prepared, SessionOptions } from "./types.js";
 import type { Warning } from "./warnings.js";
 import type { Operation, Session as Handle } from "./wasm/core.js";
 
@@ -26,9 +27,16 @@ interface EnginePrepared extends Sent {
 
 /** What it needs of the session. `seal` receives what the app's functions threw, by the number of the effect. */
 interface Needs {
-  drive<T>(begin: (handle: Handle) => Operation, host: Host, seal: (thrown: Map<number, unknown>) => void): Promise<T>;
+  drive<T>(
+    compacting: Omit<Compacting, "session">,
+    begin: (handle: Handle) => Operation,
+    host: Host,
+    seal: (thrown: Map<number, unknown>) => void,
+  ): Promise<T>;
   warn(warning: Warning): void;
 }
+
+const KNOWN = ["signal", "tools", "force", "live"];
 
 /** What is sent differs from what is stored, and will be lost with the process. */
 function changedAt(index: number): Warning {
@@ -38,13 +46,14 @@ Append a message when it is complete; to store this one as it is, call session.s
 }
 
 /** Throws unless these are options of `prepare`. */
-export function checkPrepare(options: { signal?: AbortSignal; tools?: unknown; force?: boolean }): void {
+export function checkPrepare(options: PrepareOptions): void {
   if (Array.isArray(options)) {
     throw invalidOption("", "must be an object, and an array was given: append the messages, then prepare()");
   }
-  checkOptions(options, ["signal", "tools", "force"]);
-  const { force, tools } = options;
+  checkOptions(options, KNOWN);
+  const { force, tools, live } = options;
   if (force !== undefined && typeof force !== "boolean") throw invalidOption("force", "must be true or false");
+  if (live !== undefined && typeof live !== "string") throw invalidOption("live", "must be a text");
   if (tools !== undefined && (typeof tools !== "object" || tools === null)) {
     throw invalidOption("tools", "must be what your provider is sent as tools: a list of definitions, and not a text of it");
   }
@@ -53,6 +62,8 @@ export function checkPrepare(options: { signal?: AbortSignal; tools?: unknown; f
 export class Prepares<M extends Message> {
   /** Definitions of the tools of the last one. */
   tools = "";
+  /** Its live facts in their fence. */
+  live = "";
   readonly #options: SessionOptions;
   readonly #turns: Turns;
   readonly #cache: MessageCache<M>;
@@ -69,17 +80,17 @@ export class Prepares<M extends Message> {
     );
   }
 
-  async prepare(options: { signal?: AbortSignal; tools?: unknown; force?: boolean }): Promise<Prepared<M>> {
+  async prepare(options: PrepareOptions): Promise<Prepared<M>> {
     checkPrepare(options);
-    const { force = false, tools } = options;
+    const { force = false } = options;
     if (!force && this.#background.isRunning) {
       const beside = await this.#turns.shared(options, (host) =>
-        this.#prepared(host, tools, (handle, fixed) => handle.prepareBeside(fixed, this.#cache.sent)),
+        this.#prepared("auto", host, options, (handle, fixed) => handle.prepareBeside(fixed, this.#cache.sent)),
       );
       if (beside) return beside;
     }
-    const prepared = await this.#turns.exclusive(options, ["signal", "tools", "force"], (host) =>
-      this.#prepared(host, tools, (handle, fixed) => handle.prepare(force, fixed, this.#cache.sent)),
+    const prepared = await this.#turns.exclusive(options, KNOWN, (host) =>
+      this.#prepared(force ? "overflow" : "auto", host, options, (handle, fixed) => handle.prepare(force, fixed, this.#cache.sent)),
     );
     return prepared as Prepared<M>;
   }
@@ -91,15 +102,17 @@ export class Prepares<M extends Message> {
 
   /** What to send; nothing when the engine says that something else must end first. */
   async #prepared(
+    trigger: Compacting["trigger"],
     host: Host,
-    tools: unknown,
+    { tools, live = "" }: PrepareOptions,
     begin: (handle: Handle, fixed: string[]) => Operation,
   ): Promise<Prepared<M> | undefined> {
     const prompt = systemPromptOf(this.#options);
-    const fixed = [prompt ?? "", (this.tools = asSent("tools", tools))];
-    const { answer, thrown } = await this.#drive<EnginePrepared | null>((handle) => begin(handle, fixed), host);
+    const fixed = [prompt ?? "", (this.tools = asSent("tools", tools)), live];
+    const { answer, thrown } = await this.#drive<EnginePrepared | null>({ trigger }, (handle) => begin(handle, fixed), host);
     if (!answer) return undefined;
     const { usage, edits, stillExceedsThreshold, stored, result, putOff, goal, ...sent } = answer;
+    this.live = sent.live?.text ?? "";
     const messages = this.#cache.prepared(sent);
     for (const index of this.#cache.changed()) this.#needs.warn(changedAt(index));
     const system = goal === undefined ? prompt : [prompt, goal].filter(Boolean).join("\n\n");
@@ -120,13 +133,13 @@ export class Prepares<M extends Message> {
   }
 
   async #summarise(host: Host) {
-    const { answer, thrown } = await this.#drive<{ result?: EngineResult }>((handle) => handle.summariseLater(), host);
+    const { answer, thrown } = await this.#drive<{ result?: EngineResult }>({ trigger: "auto", isLate: true }, (handle) => handle.summariseLater(), host);
     return { ...answer, thrown };
   }
 
-  async #drive<T>(begin: (handle: Handle) => Operation, host: Host) {
+  async #drive<T>(compacting: Omit<Compacting, "session">, begin: (handle: Handle) => Operation, host: Host) {
     let thrown = new Map<number, unknown>();
-    const answer = await this.#needs.drive<T>(begin, host, (causes) => (thrown = causes));
+    const answer = await this.#needs.drive<T>(compacting, begin, host, (causes) => (thrown = causes));
     return { answer, thrown };
   }
 }

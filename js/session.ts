@@ -12,7 +12,7 @@ import { Listeners } from "./listeners.js";
 import { factsFor } from "./models.js";
 import { archiveOf } from "./nouns/archive.js";
 import { contextOf } from "./nouns/context.js";
-import { cores, type Core } from "./nouns/core.js";
+import { cores, type Compacting, type Core } from "./nouns/core.js";
 import { goalOf } from "./nouns/goal.js";
 import { pinsOf } from "./nouns/pins.js";
 import { recallOf } from "./nouns/recall.js";
@@ -33,6 +33,7 @@ import type {
   Format,
   Message,
   NewMessageAmong,
+  PrepareOptions,
   Prepared,
   Session,
   SessionArchive,
@@ -136,6 +137,7 @@ class LiveSession<M extends Message> implements Session<M> {
   readonly #watermarks: Watermarks;
   readonly #persistence: Persistence;
   readonly #codec: Codec<M>;
+  readonly #core: Core<M>;
   readonly #cache: MessageCache<M>;
   readonly #listeners = new Listeners();
   readonly #warnings: Warnings;
@@ -191,7 +193,7 @@ class LiveSession<M extends Message> implements Session<M> {
       if (own) this.#host[name] = (request, context) => this.#turns.asking(() => own(this.#codec.asked(request), context));
     }
     this.#prepares = new Prepares(options, this.#turns, this.#cache, {
-      drive: (begin, host, seal) => this.#drive(begin, host, seal),
+      drive: (compacting, begin, host, seal) => this.#compacting(compacting, begin, host, seal),
       warn: (warning) => this.#warnings.tell(warning),
     });
     this.#news = new News(this.#turns, {
@@ -207,7 +209,7 @@ class LiveSession<M extends Message> implements Session<M> {
     };
     const pack = (messages: readonly M[], earlier: readonly M[]) => this.#codec.pack(messages, 0, () => this.#textsBefore(earlier));
     this.#appends = new Appends(this.#turns, store.caps.maxBatchOps - 8, pack, append);
-    const core: Core<M> = {
+    const core: Core<M> = (this.#core = {
       options,
       store,
       turns: this.#turns,
@@ -221,7 +223,7 @@ class LiveSession<M extends Message> implements Session<M> {
         return this.#look(at);
       },
       notify: (notice) => this.#notify(notice),
-    };
+    });
     cores.set(this, core as unknown as Core<Message>);
     this.context = contextOf(core, { host: this.#host, format: () => this.#format, warn: (warning) => this.#warnings.tell(warning), counted: () => this.#tellUsage() });
     this.recall = recallOf(core);
@@ -296,12 +298,12 @@ class LiveSession<M extends Message> implements Session<M> {
     for (const [, body] of bodies.reverse()) yield body;
   }
 
-  prepare(options: { signal?: AbortSignal; tools?: unknown; force?: boolean } = {}): Promise<Prepared<M>> {
+  prepare(options: PrepareOptions = {}): Promise<Prepared<M>> {
     return this.#prepares.prepare(options);
   }
 
   async step(messages: readonly M[], options: StepOptions = {}): Promise<Prepared<M>> {
-    checkOptions(options, ["tools", "usage", "model", "signal", "force"]);
+    checkOptions(options, ["tools", "usage", "model", "signal", "force", "live"]);
     const { usage, model, ...rest } = options;
     // A wrong option is refused before anything is done.
     checkPrepare(rest);
@@ -317,7 +319,8 @@ class LiveSession<M extends Message> implements Session<M> {
         throw invalidOption("instructions", "must be a text");
       }
       let thrown = new Map<number, unknown>();
-      const { items, result } = await this.#drive<{ items: Item[]; result: EngineResult }>(
+      const { items, result } = await this.#compacting<{ items: Item[]; result: EngineResult }>(
+        { trigger: "manual" },
         (handle) => handle.compact(instructions?.trim() || undefined),
         host,
         (causes) => (thrown = causes),
@@ -335,6 +338,7 @@ class LiveSession<M extends Message> implements Session<M> {
       const child = new LiveSession<M>(this.#options, this.#given, this.#codec, this.#lease);
       child.#begin(opened);
       child.#prepares.tools = this.#prepares.tools;
+      child.#core.follow = this.#core.follow;
       child.#cache.inherit(places, this.#cache);
       return child;
     });
@@ -385,6 +389,18 @@ class LiveSession<M extends Message> implements Session<M> {
     return this.#listeners.hears("usage") ? done.finally(() => this.#tellUsage()) : done;
   }
 
+  /** Runs an operation that may compact. */
+  #compacting<T>(
+    compacting: Omit<Compacting, "session">,
+    begin: (handle: Handle) => Operation,
+    host: Host,
+    seal: (thrown: Map<number, unknown>) => void,
+  ): Promise<T> {
+    const work = (host: Host) => this.#drive<T>(begin, host, seal);
+    const { follow } = this.#core;
+    return follow ? follow({ ...compacting, session: this.#id }, host, work) : work(host);
+  }
+
   /** Only what is another usage than before: operations that read tell nothing, so a listener may read. */
   #tellUsage(): void {
     if (!this.#listeners.hears("usage") || this.#turns.isClosed) return;
@@ -408,7 +424,7 @@ class LiveSession<M extends Message> implements Session<M> {
   /** Counts the system prompt as it is now, with the tools of the last `prepare`. */
   #countFixed(): void {
     this.#turns.checkOpen();
-    const fixed = [systemPromptOf(this.#options) ?? "", this.#prepares.tools];
+    const fixed = [systemPromptOf(this.#options) ?? "", this.#prepares.tools, this.#prepares.live];
     driveSync(
       run(() => this.#handle.countFixed(fixed)),
       this.#host,

@@ -68,13 +68,15 @@ cut!("rest", "00000000000000000000000000000002", rest -> Rest = REST);
 mod link {
     use context_compactor_core::compaction::{LADDER, Ladder, TO_LADDER};
     use context_compactor_core::log::{TO_UPKEEP, UPKEEP, Upkeep};
-    use context_compactor_core::session::{BRANCHING, Branching, MENDING, Mending, TO_BRANCHING, TO_MENDING};
+    use context_compactor_core::session::{BRANCHING, Branching, LIVE, Live, MENDING, Mending};
+    use context_compactor_core::session::{TO_BRANCHING, TO_LIVE, TO_MENDING};
     use wasm_bindgen::prelude::wasm_bindgen;
 
     cut!("compact", "00000000000000000000000000000003", ladder -> Ladder = LADDER);
     cut!("compact", "00000000000000000000000000000004", mending -> Mending = MENDING);
     cut!("rest", "00000000000000000000000000000005", upkeep -> Upkeep = UPKEEP);
     cut!("rest", "00000000000000000000000000000006", branching -> Branching = BRANCHING);
+    cut!("rest", "00000000000000000000000000000007", live -> Live = LIVE);
 
     /// Links the engine with its stages, before anything is called.
     #[wasm_bindgen(start)]
@@ -83,6 +85,7 @@ mod link {
         TO_MENDING.link(mending);
         TO_UPKEEP.link(upkeep);
         TO_BRANCHING.link(branching);
+        TO_LIVE.link(live);
     }
 }
 

@@ -1,11 +1,11 @@
 /** What the adapters of all SDKs do: a session for each conversation, and one retry when the provider says "too long". */
 
 import { CompactionError } from "../errors.js";
-import { checkOptions, invalidOption } from "../checks.js";
+import { checkFunction, checkOptions, invalidOption } from "../checks.js";
 import { isContextOverflow } from "../overflow.js";
 import { openSession } from "../session.js";
 import { memoryStore } from "../store/memory.js";
-import type { AdapterOptions, CustomFormat, Format, Message, Prepared, Session, SessionOptions, Summarize } from "../types.js";
+import type { AdapterOptions, CustomFormat, Format, Message, Prepared, Session, SessionOptions, StepOptions, Summarize } from "../types.js";
 import { warnOnce } from "../warnings.js";
 
 /** What an adapter hands over of one request of the app. */
@@ -54,13 +54,13 @@ class OpenThread {
     this.session.catch(() => undefined);
   }
 
-  fit({ messages, system, tools, signal }: AdapterRequest, ask: Summarize | undefined, force: boolean): Promise<Fitted> {
+  fit({ messages, system, tools, signal }: AdapterRequest, ask: Summarize | undefined, options: StepOptions): Promise<Fitted> {
     const work = async (): Promise<Fitted> => {
       signal?.throwIfAborted();
       const session = await this.session;
       this.system = system;
       this.ask = ask;
-      const prepared = await session.step(messages, { force, ...(tools ? { tools } : {}), ...(signal ? { signal } : {}) });
+      const prepared = await session.step(messages, { ...options, ...(tools ? { tools } : {}), ...(signal ? { signal } : {}) });
       this.#newest = prepared;
       const report = (usage: object, model?: string) => {
         if (this.#newest !== prepared) return;
@@ -130,7 +130,8 @@ export class Threads {
         thread.users++;
       }
       const used = thread;
-      return used.fit(request, ask, force).catch(async (error: unknown) => {
+      const live = this.#options.live?.();
+      return used.fit(request, ask, { force, ...(live ? { live } : {}) }).catch(async (error: unknown) => {
         if (isAgain || !CompactionError.isInstance(error) || error.code !== "closed") throw error;
         // The app closed or deleted the session: once that is done, the conversation has a new one.
         await (await used.session).close();
@@ -215,7 +216,7 @@ export class Threads {
   }
 
   async #session(thread: OpenThread, id: string | undefined, model: string | undefined, format: Format | CustomFormat | undefined, canAsk: boolean) {
-    const { strict: _, recall, summarize, systemPrompt, ...rest } = this.#options;
+    const { strict: _, recall, summarize, systemPrompt, onSession, live: __, ...rest } = this.#options;
     const own: Summarize = async (request, context) => {
       if (thread.ask) return thread.ask(request, context);
       throw new CompactionError("summary_failed", "the adapter cannot ask the agent's model by itself: give summarize");
@@ -228,12 +229,14 @@ export class Threads {
       ...(format === undefined ? {} : { format }),
       ...(typeof recall === "boolean" ? { recall } : {}),
     };
-    if (options.model !== undefined || model === undefined) return openSession(options);
-    return openSession({ ...options, model }).catch((error: unknown) => {
+    const named = options.model === undefined && model !== undefined ? { ...options, model } : options;
+    const session = await openSession(named).catch((error: unknown) => {
       // A name that only this endpoint knows: the window is assumed, and the session says so.
-      if (CompactionError.isInstance(error) && error.code === "unknown_model") return openSession(options);
+      if (named !== options && CompactionError.isInstance(error) && error.code === "unknown_model") return openSession(options);
       throw error;
     });
+    onSession?.(session);
+    return session;
   }
 
   #used(thread: OpenThread): OpenThread {
@@ -265,7 +268,9 @@ function writer(given: AdapterOptions["summarize"], own: Summarize | "extractive
   return { ...given, call: own };
 }
 
-function checkAdapterOptions({ strict, recall }: AdapterOptions): void {
+function checkAdapterOptions({ strict, recall, onSession, live }: AdapterOptions): void {
+  checkFunction("live", live);
+  checkFunction("onSession", onSession);
   if (strict !== undefined && typeof strict !== "boolean") throw invalidOption("strict", "must be true or false");
   if (typeof recall === "object" && recall !== null) checkOptions(recall, ["tools"], "recall.");
   else if (recall !== undefined && typeof recall !== "boolean") throw invalidOption("recall", "must be true, false or { tools }");

@@ -8,6 +8,19 @@ import type { Turns } from "../turns.js";
 import type { Message, SessionOptions, Store } from "../types.js";
 import type { Operation, Session as Handle } from "../wasm/core.js";
 
+/** An operation that may compact. */
+export interface Compacting {
+  /** The id of its session. */
+  session: string;
+  /** What calls for it: `overflow` and `manual` compact below the threshold too. */
+  trigger: "auto" | "manual" | "overflow";
+  /** No call waits for it. */
+  isLate?: true;
+}
+
+/** Follows such an operation: `work` runs it, with the host that it is given or another one. */
+type Follow = <T>(compacting: Compacting, host: Host, work: (host: Host) => Promise<T>) => Promise<T>;
+
 export interface Core<M extends Message> {
   readonly options: SessionOptions;
   readonly store: Store;
@@ -23,6 +36,8 @@ export interface Core<M extends Message> {
   /** The same, after the system prompt as it is now and the tools of the last `prepare` were counted. */
   counted<T>(at: (handle: Handle) => unknown): T;
   notify(notice: Notice): void;
+  /** Set by entries that follow what is compacted. */
+  follow?: Follow | undefined;
 }
 
 /** Of each session that is open, for entries of the package beside the main one. */

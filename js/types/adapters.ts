@@ -1,6 +1,7 @@
 /** Options that the adapters of SDKs share. */
 
 import type { SessionOptions } from "./options.js";
+import type { Session } from "./session.js";
 import type { Store } from "./store.js";
 
 /** Options of every adapter: those of `openSession` for each conversation, and what happens when the adapter fails. */
@@ -15,4 +16,9 @@ export interface AdapterOptions
   /** Reject the app's call when this library fails. Default: false. The failure is then a warning (option `logger`, else
    *  `console.warn`), and the request is sent as the app gave it. */
   strict?: boolean;
+  /** Called before each prompt: returns its live facts, as option `live` of `session.prepare` takes them. */
+  live?: () => string;
+  /** Called with the session of each conversation when it is opened, before its first prompt: for listeners, or `traced`
+   *  of `context-compactor/opentelemetry`. */
+  onSession?: (session: Session) => void;
 }

@@ -175,18 +175,28 @@ export interface SyncResult {
   alignedAt?: number;
 }
 
-/** Options of `session.step`. */
-export interface StepOptions {
+/** Options of `session.prepare`. */
+export interface PrepareOptions {
   /** Definitions of the tools of the request, as the provider is sent them: they are counted. */
   tools?: unknown;
+  /** Aborts the compaction. */
+  signal?: AbortSignal;
+  /** Compacts below the threshold too, after the provider refused the prompt as too long. Default: false. */
+  force?: boolean;
+  /** A text about the state of things now, such as running jobs and open files, for the end of this prompt alone: it is fenced,
+   *  counted (category `live`), never stored or summarized, and `sync` does not append it. At most a tenth of the window less
+   *  the answer (`too_large`); in format `react` there is no place for it (`invalid_option`). Default: none. */
+  live?: string;
+}
+
+/** Options of `session.step`. */
+export interface StepOptions extends PrepareOptions {
   /** Token counts of the answer before, as the provider returned them. Default: none are recorded. */
   usage?: object;
   /** The model that answered, where it is not the session's. */
   model?: string;
   /** Aborts the compaction. The messages are stored all the same. */
   signal?: AbortSignal;
-  /** Compacts below the threshold too, after the provider refused the prompt as too long. Default: false. */
-  force?: boolean;
 }
 
 /** A conversation that is kept within the context window and stored whole. An agent's loop calls `append` and `prepare`.
@@ -211,13 +221,11 @@ export interface Session<M = Message, N = NewMessageAmong<M>> extends AsyncDispo
    *  A history that differs continues as a branch, or rejects with `diverged` (option `onDiverged`). Rejects with `diverged`
    *  if it has no message in common with the session, and with `invalid_message` if it is empty and the session is not. */
   sync(messages: readonly M[]): Promise<SyncResult>;
-  /** Returns the messages to send now, compacted first if the preset's threshold is reached. `tools`: the tool definitions
-   *  of the request, which are counted. `force`: compact below the threshold too, after the provider refused the prompt as
-   *  too long. Rejects with `context_overflow` when the context cannot be made to fit (`cause`: the error of a failed
+  /** Returns the messages to send now, compacted first if the preset's threshold is reached. Rejects with `context_overflow` when the context cannot be made to fit (`cause`: the error of a failed
    *  summary, if that is why), `invalid_message` when no message could be sent, and `aborted` after `signal`. */
-  prepare(options?: { signal?: AbortSignal; tools?: unknown; force?: boolean }): Promise<Prepared<M, N>>;
+  prepare(options?: PrepareOptions): Promise<Prepared<M, N>>;
   /** One step of a loop that holds the whole history, as adapters of SDKs do: `context.recordUsage(usage)`, `sync(messages)`
-   *  and `prepare({ tools, signal, force })`, in this order. Rejects with the errors of each. */
+   *  and `prepare({ tools, signal, force, live })`, in this order. Rejects with the errors of each. */
   step(messages: readonly M[], options?: StepOptions): Promise<Prepared<M, N>>;
   /** Compacts now, whatever the threshold. `instructions` are added to the summary prompt. A failed summary is not thrown:
    *  the result has `success: false` and the `error`. Rejects with `aborted` after `signal`. */

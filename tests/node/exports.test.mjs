@@ -37,6 +37,8 @@ const ENTRIES = {
   "./testing": ["formatConformance", "storeConformance"],
   "./formats": ["agui", "aiSdk4", "bedrock", "chrome", "cohere", "langchain", "mastra", "mcp", "mistral", "ollama", "openaiAgents", "tanstack"],
   "./summarizers": ["aiSdk", "anthropic", "chrome", "openaiCompatible", "workersAi"],
+  "./opentelemetry": ["conversationAttributes", "traced"],
+  "./receipts": ["compactionReceipts", "verifyReceipt"],
   "./ai-sdk": ["compose", "contextCompactor"],
   "./fetch": ["compactingFetch"],
   "./langchain": ["compactionMiddleware"],

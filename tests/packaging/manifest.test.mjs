@@ -139,6 +139,12 @@ test("E6, E7: the entries of databases bring neither the engine nor a client", (
   }
 });
 
+test("X14, X15: the entries of traces and of receipts bring no engine", () => {
+  for (const entry of ["opentelemetry", "receipts"]) {
+    assert.deepEqual(scriptsOf(entry).filter((file) => /^(engine|module|driver|session|wasm)/.test(file)), [], entry);
+  }
+});
+
 test("Z16: the entry of estimates brings neither the engine nor the tokenizer, and the table of one family", () => {
   const scripts = scriptsOf("tokens-inline");
   assert.ok(scripts.length > 10);
@@ -251,7 +257,7 @@ test("E23: no script names an SDK, and an app with any version of one installs: 
   assert.equal(all[0][1].peerDependencies, undefined);
   const dist = new URL("pkg/dist/", root);
   for (const file of readdirSync(dist, { recursive: true }).filter((file) => /\.(js|d\.ts)$/.test(file))) {
-    assert.doesNotMatch(read(`pkg/dist/${file}`), /(?:from ?|import\()"(?:agents|ai|openai|langchain|@cloudflare\/ai-chat|@anthropic-ai\/sdk|@(?:ai-sdk|langchain|mastra|openai|tanstack)\/[\w-]+|agents\/[\w-]+)"/, file);
+    assert.doesNotMatch(read(`pkg/dist/${file}`), /(?:from ?|import\()"(?:agents|ai|openai|langchain|@opentelemetry\/api|@cloudflare\/ai-chat|@anthropic-ai\/sdk|@(?:ai-sdk|langchain|mastra|openai|tanstack)\/[\w-]+|agents\/[\w-]+)"/, file);
   }
 });
 

@@ -17,7 +17,7 @@ const pages = ["README.md", ...readdirSync(join(root, "docs"), { recursive: true
 /** Where a program runs says which platform's types it is read with. */
 const PLATFORMS = {
   worker: ["worker", "durable-object", "agent"],
-  page: ["browser", "esbuild", "node", "page", "postgres", "sdk", "server", "ui"],
+  page: ["browser", "esbuild", "node", "otel", "page", "postgres", "sdk", "server", "ui"],
 };
 const OPTIONS = {
   worker: { lib: ["es2024", "esnext.disposable"], types: ["@cloudflare/workers-types"] },
@@ -53,7 +53,7 @@ test("E27: every program of the docs has the types of the packages and of the SD
   const temporary = await temporaryFolder(context);
   const folder = await project(join(temporary, "docs"), await packAll(temporary), {});
   await withSdks(folder);
-  for (const name of ["pg", "@types/pg", "@types/node", "@types/react"]) {
+  for (const name of ["@opentelemetry/api", "pg", "@types/pg", "@types/node", "@types/react"]) {
     const place = join(folder, "node_modules", name);
     await mkdir(dirname(place), { recursive: true });
     await symlink(join(root, "node_modules", name), place);

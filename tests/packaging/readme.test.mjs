@@ -24,6 +24,7 @@ const runs = { node: runInNode, sdk: runWithSdk, browser: runInBrowser, worker: 
 const elsewhere = {
   esbuild: "tests/matrix/environments.test.mjs",
   postgres: "tests/node/sql-store.test.mjs",
+  otel: "tests/node/opentelemetry.test.mjs",
   server: "tests/node/losses.test.mjs",
   page: "tests/node/losses.test.mjs",
   ui: "tests/browser/ui.test.mjs",

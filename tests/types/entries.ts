@@ -1,9 +1,11 @@
 /** The package's types, as an app sees them. Compiled, never run. */
 
+import * as otel from "@opentelemetry/api";
 import * as inlined from "context-compactor";
 import * as evaluator from "context-compactor-evaluator";
 import * as formats from "context-compactor/formats";
 import { fileStore } from "context-compactor/node";
+import { conversationAttributes, traced } from "context-compactor/opentelemetry";
 import * as slim from "context-compactor/slim";
 
 export const version: string = inlined.version();
@@ -12,6 +14,11 @@ export const placed: Promise<void> = slim.initialize(async (name: "core.wasm" | 
 export const error: Error = new inlined.CompactionError("closed", "…");
 
 export const store: inlined.Store = fileStore("sessions", { durability: "relaxed", rewriteBytes: 1 });
+
+// The module of OpenTelemetry is taken as it is, and what is traced keeps its type.
+export const tracedSession: Promise<inlined.Session> = inlined.openSession().then((session) => traced(session, otel));
+export const tracedCompact: typeof inlined.compact = traced(inlined.compact, otel);
+export const ofSpan = (session: inlined.Session, span: otel.Span): otel.Span => span.setAttributes(conversationAttributes(session));
 
 // The two entries differ in `initialize` alone.
 type Missing = Exclude<keyof typeof inlined, keyof typeof slim>;

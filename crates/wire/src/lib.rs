@@ -32,6 +32,7 @@ mod read;
 mod rules;
 mod tagged;
 mod tools;
+mod trailing;
 pub mod work;
 
 pub use blank::{ERASED, blank};
@@ -43,6 +44,7 @@ pub use past::Past;
 pub use prose::with_text;
 pub use react::compare as compare_trajectories;
 pub use tools::{Calling, Tool, Tools};
+pub use trailing::{Rest, end, with_end, without_end};
 
 use crate::message::Message;
 use crate::work::WorkDone;

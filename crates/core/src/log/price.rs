@@ -83,7 +83,7 @@ impl State {
 
     /// Tokens that no compaction changes.
     fn stable_tokens(&self) -> usize {
-        self.fixed_tokens.saturating_add(self.context.totals().system)
+        self.before_tokens().saturating_add(self.context.totals().system)
     }
 
     /// What is known at this moment, with a summary in mind that leaves what the options say.

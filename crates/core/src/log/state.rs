@@ -67,6 +67,8 @@ pub(crate) struct State {
     pub(crate) prompt_tokens: usize,
     /// The tools' part of them.
     pub(crate) tool_tokens: usize,
+    /// The part of the app's live facts, which stand behind the messages.
+    pub(crate) live_tokens: usize,
     /// The model was given the tool that reads what left the prompt.
     pub(crate) recalls: bool,
     /// Attempts at a summary that failed since one was made.
@@ -118,6 +120,8 @@ pub(crate) struct Fixed {
     pub(crate) prompt: usize,
     /// Of the tools.
     pub(crate) tools: usize,
+    /// Of live facts.
+    pub(crate) live: usize,
 }
 
 impl State {
@@ -175,6 +179,7 @@ impl State {
             fixed_tokens: 0,
             prompt_tokens: 0,
             tool_tokens: 0,
+            live_tokens: 0,
             recalls: false,
             failures: 0,
             pays: false,
@@ -232,11 +237,17 @@ impl State {
         self.fixed_tokens = fixed.tokens;
         self.prompt_tokens = fixed.prompt;
         self.tool_tokens = fixed.tools;
+        self.live_tokens = fixed.live;
+    }
+
+    /// Tokens of what stands before the messages of the next prompt.
+    pub(crate) fn before_tokens(&self) -> usize {
+        self.fixed_tokens.saturating_sub(self.live_tokens)
     }
 
     /// Notes whether the model has the tool that reads what left the prompt; without tools it has what it had.
-    pub(crate) fn note_tools(&mut self, tools: &[String]) {
-        self.recalls |= tools.iter().any(|tools| offers_recall(tools));
+    pub(crate) fn note_tools(&mut self, tools: &str) {
+        self.recalls |= offers_recall(tools);
     }
 
     /// The checkpoint that retired an offload (`S1.9`).

@@ -7,6 +7,7 @@ mod branch;
 mod checkpoints;
 pub(crate) mod erase;
 mod fork;
+mod live;
 mod mend;
 mod operations;
 mod pins;
@@ -26,6 +27,7 @@ pub use active::{ActiveContext, PartTokens};
 pub use branch::Branch;
 pub use checkpoints::CheckpointRecord;
 pub use fork::Forked;
+pub use live::{LIVE, Live, LiveFacts, TO_LIVE};
 pub use mend::{MENDING, Mending, TO_MENDING};
 pub use operations::{
     Appended, BRANCHING, Branching, Carried, Compacted, Later, Opened, OutItem, Prepared, Session, Synced,

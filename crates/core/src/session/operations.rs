@@ -65,6 +65,8 @@ pub struct Appended {
 const PROMPT: usize = 0;
 /// Where the tools do.
 const TOOLS: usize = 1;
+/// Where live facts do (`X12`).
+const LIVE_TEXT: usize = 2;
 
 /// What a session was found to be.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -422,6 +424,7 @@ async fn count_fixed(
         counted.tokens += tokens;
         counted.prompt += if what == PROMPT { tokens } else { 0 };
         counted.tools += if what == TOOLS { tokens } else { 0 };
+        counted.live += if what == LIVE_TEXT { tokens } else { 0 };
     }
     Ok(counted)
 }

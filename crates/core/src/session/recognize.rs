@@ -29,6 +29,19 @@ pub(super) struct Handed<'h> {
     pub(super) same: usize,
     /// The given messages behind those.
     pub(super) given: &'h [KnownMessage],
+    /// Which of them had live facts; empty for none.
+    pub(super) lived: &'h [Lived],
+}
+
+/// Whether a given message has live facts, which are no part of the history (`X12`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Lived {
+    /// It has none.
+    No,
+    /// They are at the end of a message of the app.
+    Joined,
+    /// It is nothing else.
+    Alone,
 }
 
 /// What to do.
@@ -217,8 +230,12 @@ impl Handed<'_> {
             };
             if found {
                 let logged = self.log.get(next);
+                let nth = from.checked_sub(self.same);
+                let is_joined = nth.and_then(|nth| self.lived.get(nth)) == Some(&Lived::Joined);
                 let is_whole = logged.is_some_and(|logged| {
-                    !logged.is_erased && logged.known.is_some_and(|known| known.key == given.key)
+                    !is_joined
+                        && !logged.is_erased
+                        && logged.known.is_some_and(|known| known.key == given.key)
                 });
                 if is_whole {
                     walk.hits.push((from, next));

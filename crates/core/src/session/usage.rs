@@ -63,13 +63,16 @@ pub(crate) fn usage_of(state: &State, context: &Context) -> ContextUsage {
     let category = |name, tokens, kind| Category { name, tokens, kind };
     let part = |name, tokens| category(name, share(tokens), "used");
     let mut categories = vec![
-        part("system", totals.system + state.fixed_tokens.saturating_sub(state.tool_tokens)),
+        part("system", totals.system + state.before_tokens().saturating_sub(state.tool_tokens)),
         part("tools", state.tool_tokens),
         part("user", totals.user),
         part("assistant", totals.assistant),
         part("tool results", totals.tool),
         part("summary", totals.summary),
     ];
+    if state.live_tokens > 0 {
+        categories.push(part("live", state.live_tokens));
+    }
     let correction = state.correction();
     if correction.is_some() {
         let parts: usize = categories.iter().map(|part| part.tokens).sum();

@@ -261,7 +261,7 @@ impl CarriedFacts {
 
 /// What a prepare does, told as a compaction tells it, and what is to be sent.
 async fn act(io: &Io, guard: &SessionGuard, trigger: Trigger) -> Result<(CompactionResult, Vec<OutItem>)> {
-    let (_, front) = fix(io, guard, &[]).await?;
+    let front = fix(io, guard, Vec::new()).await?.front;
     let is_step = begin_step(&mut guard.state_mut());
     let priced = price::ask(io, guard, is_step).await?;
     let started = io.now().await?;

@@ -82,7 +82,7 @@ impl Session {
         self.slot.look(|state| {
             let totals = state.context.totals();
             let parts = Parts {
-                prompt: totals.system + state.fixed_tokens.saturating_sub(state.tool_tokens),
+                prompt: totals.system + state.before_tokens().saturating_sub(state.tool_tokens),
                 tools: state.tool_tokens,
                 messages: totals.user + totals.assistant + totals.tool,
                 summaries: totals.summary,

@@ -2,12 +2,13 @@
 //! conversation goes on: the messages that it stands for are frozen meanwhile, and one commit takes them out and keeps
 //! what came after them.
 
-use super::{OutItem, Session, begin_step, count_fixed};
+use super::{LIVE_TEXT, OutItem, Session, begin_step, count_fixed};
 use crate::compaction::{self, ClimbPart, Climbed, CompactionResult, Edit, Run};
 use crate::error::{Code, ErrorParts, Result};
 use crate::log::sent::PromptFront;
 use crate::log::{SessionGuard, price};
 use crate::policy::Trigger;
+use crate::session::live::{LiveFacts, TO_LIVE};
 use crate::session::sendable::{self, Sending};
 use crate::session::usage::ContextUsage;
 use crate::step::{CodeStage, Effect, Io, Machine, Notice};
@@ -41,6 +42,9 @@ pub struct Prepared {
     /// What belongs to the end of the system prompt: the goal, as long as it is worked on (`S5.13`).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub goal: Option<String>,
+    /// The app's live facts, behind the items (`X12`).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub live: Option<LiveFacts>,
 }
 
 /// What a summary that was put off led to.
@@ -55,7 +59,7 @@ pub struct Later {
 
 impl Session {
     /// The messages to send now, made to fit as the preset says. `fixed` are texts that go with them: the system prompt
-    /// first, then the tools' definitions.
+    /// first, then the tools' definitions, then live facts.
     pub fn prepare(&self, trigger: Trigger, fixed: Vec<String>) -> Machine<Prepared> {
         self.prepare_since(trigger, fixed, 0)
     }
@@ -67,10 +71,10 @@ impl Session {
         Machine::new(move |io| async move {
             let guard = slot.take()?;
             guard.catch_up(&io).await?;
-            let (goal, front) = fix(&io, &guard, &fixed).await?;
+            let front = fix(&io, &guard, fixed).await?;
             let part = if guard.settings().background { ClimbPart::Now } else { ClimbPart::Whole };
             let run = Run::new(&io, &guard, part, trigger);
-            prepared(&io, &guard, Some(run), since, (goal, front)).await
+            prepared(&io, &guard, Some(run), since, front).await
         })
     }
 
@@ -81,11 +85,11 @@ impl Session {
         Machine::new(move |io| async move {
             let guard = slot.take()?;
             guard.catch_up(&io).await?;
-            let (goal, front) = fix(&io, &guard, &fixed).await?;
+            let front = fix(&io, &guard, fixed).await?;
             if !slot.is_in_background() || guard.tokens() > guard.settings().hard_limit {
                 return Ok(None);
             }
-            prepared(&io, &guard, None, since, (goal, front)).await.map(Some)
+            prepared(&io, &guard, None, since, front).await.map(Some)
         })
     }
 
@@ -102,23 +106,34 @@ impl Session {
     }
 }
 
-/// Counts what goes with the messages. The text that goes to the end of the system prompt, and what then goes before them.
-pub(super) async fn fix(
-    io: &Io,
-    guard: &SessionGuard,
-    texts: &[String],
-) -> Result<(Option<String>, Rc<PromptFront>)> {
-    let goal = guard.state().goal_text();
-    let fixed = count_fixed(io, &guard.settings(), guard.format(), texts, goal.as_deref()).await?;
-    guard.state_mut().set_fixed(fixed);
-    guard.state_mut().note_tools(texts.get(1..).unwrap_or_default());
-    if !guard.settings().continues_prompts {
-        return Ok((goal, Rc::default()));
+/// What goes with the messages.
+pub(super) struct Around {
+    /// The text that goes to the end of the system prompt.
+    goal: Option<String>,
+    /// What then goes before the messages.
+    pub(super) front: Rc<PromptFront>,
+    /// What goes behind them, in its fence; empty for nothing.
+    live: String,
+}
+
+/// Counts what goes with the messages.
+pub(super) async fn fix(io: &Io, guard: &SessionGuard, mut texts: Vec<String>) -> Result<Around> {
+    if let Some(live) = texts.get_mut(LIVE_TEXT).filter(|live| !live.is_empty()) {
+        *live = (TO_LIVE.enter(io).await?.fenced)(guard, live)?;
     }
-    let system = texts.first().map(String::as_str).into_iter().chain(goal.as_deref());
-    let system = system.filter(|text| !text.is_empty()).collect::<Vec<_>>().join("\n\n");
-    let front = PromptFront { system, tools: texts.get(1).cloned().unwrap_or_default() };
-    Ok((goal, Rc::new(front)))
+    let goal = guard.state().goal_text();
+    let fixed = count_fixed(io, &guard.settings(), guard.format(), &texts, goal.as_deref()).await?;
+    let mut texts = texts.into_iter();
+    let (prompt, tools, live) = (texts.next(), texts.next().unwrap_or_default(), texts.next());
+    guard.state_mut().set_fixed(fixed);
+    guard.state_mut().note_tools(&tools);
+    let mut front = Rc::default();
+    if guard.settings().continues_prompts {
+        let system = prompt.as_deref().into_iter().chain(goal.as_deref());
+        let system = system.filter(|text| !text.is_empty()).collect::<Vec<_>>().join("\n\n");
+        front = Rc::new(PromptFront { system, tools });
+    }
+    Ok(Around { goal, front, live: live.unwrap_or_default() })
 }
 
 /// Climbs the ladder. Where that cannot be loaded, what fits is sent as it is, and the next prepare asks for it again.
@@ -143,7 +158,7 @@ async fn prepared(
     guard: &SessionGuard,
     run: Option<Run<'_>>,
     since: u64,
-    (goal, front): (Option<String>, Rc<PromptFront>),
+    Around { goal, front, live }: Around,
 ) -> Result<Prepared> {
     let is_step = begin_step(&mut guard.state_mut());
     guard.store_or_warn(io).await?;
@@ -159,6 +174,8 @@ async fn prepared(
         compaction::settle_reasoning(io, guard, run.trigger).await?;
     }
     let Sending { nth, kept, items, usage, mended } = sendable::send(io, guard, since, front).await?;
+    let live =
+        if live.is_empty() { None } else { (TO_LIVE.enter(io).await?.placed)(io, guard, &live, &items)? };
     guard.state_mut().hand_out();
     if let Some(now) = priced {
         guard.state_mut().pay(now, is_step);
@@ -167,5 +184,17 @@ async fn prepared(
     edits.extend(mended);
     let still_exceeds_threshold = guard.state().is_due();
     let stored = guard.state().is_stored() != Some(false);
-    Ok(Prepared { nth, kept, items, usage, edits, still_exceeds_threshold, stored, result, put_off, goal })
+    Ok(Prepared {
+        nth,
+        kept,
+        items,
+        usage,
+        edits,
+        still_exceeds_threshold,
+        stored,
+        result,
+        put_off,
+        goal,
+        live,
+    })
 }

@@ -1,10 +1,11 @@
 //! A whole history handed over: what of it the session has is recognized ([`super::super::recognize`]), the rest appended.
 
 use super::super::append::{AppendInput, append};
-use super::super::recognize::{Handed, Logged, Recognized, SyncDecision};
+use super::super::live::{MARK, TO_LIVE};
+use super::super::recognize::{Handed, Lived, Logged, Recognized, SyncDecision};
 use super::Session;
 use super::branching::{Branched, Divergence, TO_BRANCHING};
-use crate::context::{Place, Why};
+use crate::context::{Origin, Place, Why};
 use crate::error::{Code, Error, Result};
 use crate::keys::batch::keys;
 use crate::log::SessionGuard;
@@ -14,7 +15,7 @@ use crate::log::renamed::is_moved;
 use crate::log::stored::{page, row_at};
 use crate::log::wide;
 use crate::step::{Effect, Io, Machine, Notice};
-use crate::wire::Format;
+use crate::wire::{Format, Rest};
 use serde::Serialize;
 use std::rc::Rc;
 
@@ -60,6 +61,13 @@ impl Session {
 }
 
 async fn sync(io: &Io, guard: &SessionGuard, known: usize, bodies: &[Rc<str>]) -> Result<Synced> {
+    let unlived;
+    let (bodies, lived) = if bodies.iter().any(|body| body.contains(MARK)) {
+        unlived = Unlived::of(bodies, (TO_LIVE.enter(io).await?.taken)(guard, bodies));
+        (unlived.bodies.as_slice(), unlived.lived.as_slice())
+    } else {
+        (bodies, [].as_slice())
+    };
     let mut synced = Synced {
         appended: 0,
         recognized: 0,
@@ -79,6 +87,10 @@ async fn sync(io: &Io, guard: &SessionGuard, known: usize, bodies: &[Rc<str>]) -
     let mut is_fresh = false;
     loop {
         guard.state_mut().keep_keys();
+        let alone = lived.iter().zip(bodies).filter(|(lived, _)| **lived == Lived::Alone);
+        for (_, body) in alone {
+            guard.state_mut().note_own_text(&Origin::Acknowledgement, body);
+        }
         let history = guard.history();
         if known > 0 && guard.context().behind() != behind {
             return Ok(Synced { again: true, ..synced });
@@ -93,7 +105,7 @@ async fn sync(io: &Io, guard: &SessionGuard, known: usize, bodies: &[Rc<str>]) -
         }
         let format = guard.format();
         let given = read(format, known, bodies)?;
-        let found = match recognize(io, guard, &history, known, &given).await {
+        let found = match recognize(io, guard, &history, known, (&given, lived)).await {
             Err(error) => {
                 let (id, sid) = (guard.state().row.id.clone(), guard.state().sid.clone());
                 if !is_moved(io, &id, &sid).await {
@@ -165,6 +177,24 @@ async fn sync(io: &Io, guard: &SessionGuard, known: usize, bodies: &[Rc<str>]) -
     }
 }
 
+/// A history that was handed over, without live facts.
+struct Unlived {
+    bodies: Vec<Rc<str>>,
+    lived: Vec<Lived>,
+}
+
+impl Unlived {
+    fn of(bodies: &[Rc<str>], taken: Vec<Option<Rest>>) -> Self {
+        let both = bodies.iter().zip(taken).map(|(body, rest)| match rest {
+            None => (Rc::clone(body), Lived::No),
+            Some(Rest::Nothing) => (Rc::clone(body), Lived::Alone),
+            Some(Rest::Message(rest)) => (Rc::from(rest), Lived::Joined),
+        });
+        let (bodies, lived) = both.unzip();
+        Unlived { bodies, lived }
+    }
+}
+
 /// What the given messages are.
 fn read(format: Format, first: usize, bodies: &[Rc<str>]) -> Result<Vec<KnownMessage>> {
     bodies.iter().enumerate().map(|(nth, body)| KnownMessage::of(format, first + nth, body)).collect()
@@ -177,7 +207,7 @@ async fn recognize(
     guard: &SessionGuard,
     history: &[usize],
     known: usize,
-    given: &[KnownMessage],
+    (given, lived): (&[KnownMessage], &[Lived]),
 ) -> Result<Recognized> {
     let proven = {
         let state = guard.state();
@@ -218,7 +248,7 @@ async fn recognize(
             _ => {}
         }
         let log = logged(guard, history);
-        let handed = Handed { log: &log, own: guard.state().own(), same: known, given };
+        let handed = Handed { log: &log, own: guard.state().own(), same: known, given, lived };
         if let Some(found) = handed.decide(step > 0, step == 2) {
             return Ok(found);
         }
