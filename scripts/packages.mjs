@@ -119,7 +119,7 @@ function beside(id) {
 /** What is loaded together: what nearly all entries need, what counts tokens, and the rest of what a session is. */
 function groups() {
   const of = (names) => new Set(names.flatMap((name) => [...reached(`${name}.js`)]));
-  const small = of(["sql", "redis", "commands", "summarizers", "formats"].map((name) => `entry/${name}`));
+  const small = of(["sql", "redis", "commands", "summarizers", "formats", "opentelemetry", "receipts"].map((name) => `entry/${name}`));
   const [tokens, engine] = [of(["entry/tokens-inline"]), of(["index"])];
   const tests = {
     base: (path) => small.has(path) && (engine.has(path) || tokens.has(path)),

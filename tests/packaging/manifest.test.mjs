@@ -184,7 +184,7 @@ test("P16: in Node an entry is few files, and one that has nothing to do with se
   const counts = Object.fromEntries(entries.map((file) => [file, loadedInNode(`entry/${file}`).size]));
   assert.deepEqual(Object.entries(counts).filter(([, count]) => count > 14), []);
   assert.deepEqual([counts["main.js"], counts["tokens-inline.js"]], [6, 3]);
-  for (const entry of ["tokens-inline", "formats", "commands", "summarizers"]) {
+  for (const entry of ["tokens-inline", "formats", "commands", "summarizers", "opentelemetry", "receipts"]) {
     assert.ok(!loadedInNode(`entry/${entry}.js`).has("part/engine.js"), entry);
   }
   const inNode = Object.values(all[0][1].exports).flatMap(({ node }) => (node ? [node.default.slice("./node/entry/".length)] : []));
