@@ -159,22 +159,30 @@ mod tests {
         format.wire().text_message(Author::User, text, "1", None)
     }
 
+    /// Tags of the fence in a text, as generously as a model may read them.
+    fn tags(text: &str) -> usize {
+        let is_tag = |part: &&str| {
+            let name = part.trim_start_matches(|c: char| c == '/' || c.is_whitespace());
+            name.to_lowercase().starts_with(TAG)
+        };
+        text.split('<').skip(1).filter(is_tag).count()
+    }
+
     proptest! {
         #[test]
         fn x12_only_the_session_that_made_a_fence_takes_it_away(
             text in "([a-z<>/& \n\"]|</?live-facts( id=\"a\">)?|</ LIVE-facts>){0,12}",
-            said in "[a-z<\n]{0,8}",
+            said in "[a-z<\n]{1,8}",
         ) {
             for format in [Format::OpenaiChat, Format::Anthropic, Format::Gemini, Format::OpenaiResponses, Format::AiSdk] {
                 let fence = fence("secret", &text);
-                prop_assert_eq!(fence.to_lowercase().matches("live-facts>").count() - fence.to_lowercase().matches("&lt;/live-facts>").count(), 1);
+                prop_assert_eq!(tags(&fence), 2, "{}", fence);
                 let alone = message(format, &fence);
                 prop_assert_eq!(without("secret", &alone), Some(Rest::Nothing));
                 prop_assert_eq!(without("other", &alone), None);
                 let own = message(format, &said);
                 let Some(joined) = wire::with_end(format, &wire::parse(0, &own).unwrap(), &fence) else { continue };
-                let rest = if said.is_empty() && format != Format::Gemini { Rest::Nothing } else { Rest::Message(own) };
-                prop_assert_eq!(without("secret", &joined), Some(rest));
+                prop_assert_eq!(without("secret", &joined), Some(Rest::Message(own)));
             }
         }
     }
