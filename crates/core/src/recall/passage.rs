@@ -35,7 +35,7 @@ pub(super) struct Matches {
 }
 
 /// The best passage of a text.
-pub(super) struct Passage {
+pub(super) struct BestPassage {
     pub(super) score: f64,
     pub(super) span: Range<usize>,
 }
@@ -58,8 +58,8 @@ impl Matches {
     }
 
     /// The passage that matches best, the first of several alike. `average`: words of one.
-    pub(super) fn best(&self, weights: &[f64], average: f64, is_user: bool) -> Passage {
-        let mut best = Passage { score: 0.0, span: 0..self.end };
+    pub(super) fn best(&self, weights: &[f64], average: f64, is_user: bool) -> BestPassage {
+        let mut best = BestPassage { score: 0.0, span: 0..self.end };
         let mut before = None;
         for (_, _, step) in &self.found {
             if before == Some(*step) {
@@ -71,7 +71,7 @@ impl Matches {
             let score = of(*step) + NEIGHBOR * near;
             if score > best.score + 1e-9 {
                 let at = |step: usize| self.starts.get(step).copied().unwrap_or(self.end);
-                best = Passage { score, span: at(*step)..at(step + STEPS) };
+                best = BestPassage { score, span: at(*step)..at(step + STEPS) };
             }
         }
         best
@@ -93,7 +93,7 @@ impl Matches {
 }
 
 /// The score of a text by its best passage.
-pub(super) fn rescored(ranked: &Ranked, passage: &Passage) -> f64 {
+pub(super) fn rescored(ranked: &Ranked, passage: &BestPassage) -> f64 {
     let of_kind = if ranked.candidate.result.is_some() { OF_RESULT } else { 1.0 };
     of_kind * (passage.score + WHOLE * ranked.own + ranked.near)
 }

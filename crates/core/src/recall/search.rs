@@ -149,10 +149,10 @@ pub(crate) async fn search(
     let looked_at = if is_read { limit.max(LOOKED_AT) } else { limit };
     let best = corpus.best(looked_at, query.is_question, archive.messages, &terms.weights, is_last);
     let mut found = look(io, archive, &terms, best, limit).await?;
-    found = order::by_key(found, Found::place);
+    found = order::by_key(found, Find::place);
     found.truncate(limit);
     let mut hits = Vec::with_capacity(found.len());
-    for Found { ranked, snippet, role, own, call_id, .. } in found {
+    for Find { ranked, snippet, role, own, call_id, .. } in found {
         let Candidate { seq, index, result, .. } = ranked.candidate;
         let call = match call_id {
             Some(call_id) => call_of(io, archive, seq, &call_id).await?,
@@ -178,7 +178,7 @@ struct Terms<'q> {
 }
 
 /// A candidate that was read.
-struct Found {
+struct Find {
     ranked: Ranked,
     score: f64,
     has_phrase: bool,
@@ -190,8 +190,8 @@ struct Found {
     call_id: Option<String>,
 }
 
-impl Found {
-    fn new(message: &Message<'_>, ranked: Ranked, Terms { query, weights, average }: &Terms<'_>) -> Found {
+impl Find {
+    fn new(message: &Message<'_>, ranked: Ranked, Terms { query, weights, average }: &Terms<'_>) -> Find {
         let result = ranked.candidate.result.and_then(|nth| message.results().nth(nth));
         let text = result.map_or_else(|| said(message), |result| result.text.to_string());
         let matches = Matches::new(&text, query);
@@ -202,7 +202,7 @@ impl Found {
         } else {
             (ranked.score, 0..text.len())
         };
-        Found {
+        Find {
             score,
             has_phrase: query.phrase_in(&text).is_some(),
             snippet: snippet(&text, &matches, query, weights, &span),
@@ -227,7 +227,7 @@ async fn look(
     terms: &Terms<'_>,
     best: Vec<Ranked>,
     limit: usize,
-) -> Result<Vec<Found>> {
+) -> Result<Vec<Find>> {
     let (mut found, mut words, mut rest) = (Vec::with_capacity(best.len()), 0, best.into_iter().peekable());
     while rest.peek().is_some() {
         let (mut batch, mut at_once) = (Vec::new(), 0);
@@ -247,7 +247,7 @@ async fn look(
         let rows = archive.rows_at(io, &seqs).await?;
         for (ranked, row) in batch.into_iter().zip(rows) {
             let Candidate { seq, index, .. } = ranked.candidate;
-            match archive.look_at(seq, row, |message| Found::new(message, ranked, terms)) {
+            match archive.look_at(seq, row, |message| Find::new(message, ranked, terms)) {
                 Ok(one) => found.push(one),
                 // Its terms are there, and it is not: nothing of it can be shown.
                 Err(error) if matches!(error.code, Code::StoreCorrupt | Code::NotFound) => {

@@ -74,11 +74,11 @@ pub(crate) async fn records(io: &Io, sid: &str, generation: u64) -> Result<Vec<C
 }
 
 /// Is shown the number of a view, and where the items are from that it put into the context.
-type See<'s> = dyn FnMut(u64, &[Origin]) + 's;
+type SeeView<'s> = dyn FnMut(u64, &[Origin]) + 's;
 
 /// Shows what each of the first `generation` views put into the context, one after the other. A view that cannot be read is
 /// left out, and logged.
-pub(crate) async fn each_view(io: &Io, sid: &str, generation: u64, see: &mut See<'_>) -> Result<()> {
+pub(crate) async fn each_view(io: &Io, sid: &str, generation: u64, see: &mut SeeView<'_>) -> Result<()> {
     let mut read = 0;
     while read < generation {
         let scan = Scan {
