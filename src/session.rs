@@ -252,6 +252,11 @@ impl Session {
         self.of_rest(move |stage, core| (stage.search)(core, query, limit))
     }
 
+    /// What a checkpoint replaces: `[{ kind, … }]`.
+    pub fn expand(&self, checkpoint: String) -> Operation {
+        self.of_rest(move |stage, core| (stage.expand)(core, checkpoint))
+    }
+
     /// The recall tools: `{ format, definitions }`.
     pub fn tools(&self, format: Option<String>) -> Thrown<JsValue> {
         let format = format.as_deref().map(Format::named).transpose().map_err(thrown)?;

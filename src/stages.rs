@@ -199,6 +199,9 @@ stage!(Rest, REST {
     fn search(core: &CoreSession, query: String, limit: usize) -> Operation {
         Operation::new(core.search(query, limit), to_js)
     }
+    fn expand(core: &CoreSession, checkpoint: String) -> Operation {
+        Operation::new(core.expand(checkpoint), to_js)
+    }
     fn answer(core: &CoreSession, call: String, format: Format) -> Operation {
         Operation::new(core.answer(call, format), |message| Ok(JsValue::from_str(message)))
     }

@@ -31,6 +31,8 @@ export function recallOf<M extends Message>({ turns, drive, look }: Core<M>): Se
         return drive((handle) => handle.search(query, limit));
       }),
 
+    expand: (checkpoint) => turns.queued(() => drive((handle) => handle.expand(String(checkpoint)))),
+
     tools<F extends Format>(given?: F | CustomFormat): RecallTools<F> {
       turns.checkOpen();
       const format = baseOf(given);

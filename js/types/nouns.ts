@@ -3,7 +3,7 @@
 import type { CustomFormat } from "./formats.js";
 import type { Format, NewMessageAmong, Usage } from "./messages.js";
 import type { CompactionPreview, ContextUsage, LedgerEntry, PinProposal, Plan } from "./results.js";
-import type { Gap, SearchHit, SessionInfo, Verified } from "./session.js";
+import type { Gap, RecallPart, SearchHit, SessionInfo, Verified } from "./session.js";
 import type { Checkpoint, ContextParts, Goal, SessionMetadata, SnapshotInfo, Validation } from "./state.js";
 import type { Store } from "./store.js";
 import type { RecallTools } from "./tools.js";
@@ -52,8 +52,14 @@ export interface SessionRecall {
    *  `not_found` for a reference that this session did not issue. */
   read(ref: string, range?: { offset?: number; limit?: number }): Promise<string>;
   /** Searches the words of `query` in the whole conversation, offloaded and summarized messages included. Resolves to at most
-   *  `limit` passages (default 10), best match first. */
+   *  `limit` passages (default 10), best match first. For a question (it ends in `?`) old messages count as much as new ones,
+   *  and what ranks a message is its best passage. */
   search(query: string, options?: { limit?: number }): Promise<SearchHit[]>;
+  /** Resolves to what a checkpoint replaces, in order: the checkpoints that were in the context when it was made, which can be
+   *  expanded in turn, and the messages that none of those replaces. `checkpoint` is an id of `context.checkpoints()` or
+   *  `archive.checkpoints()`. A message that the store lost is left out, with the event `data-loss`. Rejects with `not_found`
+   *  for a checkpoint that this session did not make. */
+  expand(checkpoint: string): Promise<RecallPart[]>;
   /** Returns the tools `recall_read` and `recall_search` for the model: definitions for the request, and `handle`, which
    *  answers its calls. `format` is that of the request; default: `context.format` (name it while the session is empty).
    *  Their results are never offloaded. */

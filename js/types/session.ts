@@ -161,6 +161,35 @@ export interface SearchHit {
   snippet: string;
 }
 
+/** What `recall.expand` leads to: a checkpoint, or a message. */
+export type RecallPart =
+  | {
+      kind: "checkpoint";
+      /** Its id, for `recall.expand`. */
+      id: string;
+      /** Indices of the messages that it replaces: the first, and the one after the last. */
+      messageRange: [number, number];
+      /** What it says. */
+      text: string;
+    }
+  | {
+      kind: "message";
+      /** Index of the message, from 0. */
+      index: number;
+      /** Reference of the whole message, for `recall.read`. */
+      ref: string;
+      /** Who says it; `tool` for a message of results. */
+      role: SearchHit["role"];
+      /** The tool that is called, or whose result it is. */
+      tool?: string;
+      /** What that call is about, in one line of at most 100 characters: its file, command, address or query. */
+      target?: string;
+      /** Where the model has the text: verbatim in the context, replaced by a reference, or covered by a summary. */
+      place: SearchHit["place"];
+      /** How it begins, line by line: about 250 characters. */
+      snippet: string;
+    };
+
 /** Result of `session.sync`. */
 export interface SyncResult {
   /** Number of given messages that were appended. */

@@ -205,3 +205,44 @@ test("search refuses a query without a word, and options that it does not have",
   await assert.rejects(session.recall.search("x", null), fails("invalid_option", { field: "" }));
   assert.equal((await session.recall.search("x\ud800 PARSER", { limit: undefined })).length, 2);
 });
+
+test("x8_ a checkpoint is expanded to the one before it and to messages, whose references are read", async () => {
+  const store = openStore();
+  const options = { store, id: "s", ...SMALL, keep: { messages: 1 }, summarize: summariser(), advanced: { runtime: runtime() } };
+  const session = await openSession(options);
+  const history = Array.from({ length: 12 }, (_, nth) => exchange(nth, 600)).flat();
+  await session.append(...history);
+  assert.equal((await session.compact()).success, true);
+  const [first] = session.context.checkpoints();
+  await session.append(...Array.from({ length: 6 }, (_, nth) => exchange(nth + 12, 600)).flat());
+  assert.equal((await session.compact()).success, true);
+  const newest = session.context.checkpoints().at(-1);
+  assert.notEqual(newest.id, first.id);
+
+  const [earlier, ...messages] = await session.recall.expand(newest.id);
+  assert.deepEqual([earlier.kind, earlier.id, earlier.messageRange], ["checkpoint", first.id, first.messageRange]);
+  assert.ok(earlier.text.length > 0);
+  assert.deepEqual(
+    messages.map((part) => [part.kind, part.index]),
+    Array.from({ length: newest.messageRange[1] - first.messageRange[1] }, (_, at) => ["message", first.messageRange[1] + at]),
+  );
+  const below = await session.recall.expand(first.id);
+  assert.deepEqual(
+    below.map((part) => part.index),
+    Array.from({ length: first.messageRange[1] }, (_, at) => at),
+  );
+  for (const { ref, role, place, snippet, index } of [...below, ...messages]) {
+    const text = await session.recall.read(ref);
+    assert.ok(text.startsWith(snippet.replace(/…$/, "")), `${index}: ${snippet}`);
+    assert.equal(role === "tool", index % 4 === 2, `${index}: ${role}`);
+    assert.equal(place, "summarized");
+  }
+  // A fork does not expand what its parent made, and no text is an id.
+  const fork = await session.fork();
+  await assert.rejects(fork.recall.expand(newest.id), fails("not_found"));
+  for (const id of ["", "m0a", below[0].ref, undefined]) {
+    await assert.rejects(session.recall.expand(id), fails("not_found", { message: /archive\.checkpoints\(\)/ }), String(id));
+  }
+  await session.close();
+  await assert.rejects(session.recall.expand(newest.id), fails("closed"));
+});

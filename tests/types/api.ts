@@ -35,6 +35,7 @@ import {
   type NewMessage,
   type NewMessageAmong,
   type Plan,
+  type RecallPart,
   type RecallTools,
   type SalvageGap,
   type SearchHit,
@@ -194,6 +195,11 @@ export async function recall(): Promise<void> {
   const session = await openSession<ChatMessage>({ store: "memory" });
   same<Awaited<ReturnType<typeof session.recall.search>>, SearchHit[]>();
   await session.recall.search("x", { limit: 5 });
+  same<Awaited<ReturnType<typeof session.recall.expand>>, RecallPart[]>();
+  for (const part of await session.recall.expand("cp_x")) {
+    if (part.kind === "checkpoint") await session.recall.expand(part.id);
+    else await session.recall.read(part.ref);
+  }
   const { definitions, handle } = session.recall.tools("openai-chat");
   same<typeof definitions, ToolDefinition<"openai-chat">[]>();
   const tools: { type: "function"; function: { name: string; parameters?: Record<string, unknown> } }[] = definitions;
@@ -387,7 +393,7 @@ export function members(): void {
   same<Values<S>, "id" | "context" | "recall" | "pins" | "snapshots" | "goal" | "archive">();
   type Shown = "parts" | "usage" | "availableTokens" | "recordUsage" | "explain" | "plan" | "checkpoints";
   same<Calls<S["context"]>, Shown | "validate" | "reliability" | "remove">();
-  same<Calls<S["recall"]>, "read" | "search" | "tools">();
+  same<Calls<S["recall"]>, "read" | "search" | "expand" | "tools">();
   same<Calls<S["pins"]>, "add" | "reject" | "proposals">();
   same<Calls<S["snapshots"]>, "take" | "list" | "restore" | "rewind" | "preview" | "undo">();
   same<Calls<S["goal"]>, "set" | "applyMarkers">();

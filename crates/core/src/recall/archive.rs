@@ -20,15 +20,17 @@ use std::rc::Rc;
 #[derive(Debug)]
 pub(crate) struct Archive {
     /// Names the session's rows.
-    pub(super) sid: String,
+    pub(crate) sid: String,
     /// The messages' format.
-    pub(super) format: Format,
+    pub(crate) format: Format,
     /// Log rows so far.
     pub(super) rows: u64,
     /// Messages of the app so far.
     pub(super) messages: usize,
     /// Commits of the session's row so far.
     pub(super) ver: u64,
+    /// Views so far.
+    pub(crate) generation: u64,
     /// The most that the store takes in one batch.
     pub(super) max_batch_ops: usize,
     /// Tokens of the context window.
@@ -48,6 +50,7 @@ impl Archive {
             rows: state.row.next_seq,
             messages: state.row.messages,
             ver: state.row.ver,
+            generation: state.row.generation,
             max_batch_ops: state.max_batch_ops,
             window: state.settings.window,
             secret: state.row.secret.clone(),
@@ -60,8 +63,8 @@ impl Archive {
     pub(crate) async fn latest(self, io: &Io, known: SessionRow) -> Result<Self> {
         let (sid, row) = latest(io, self.sid, known).await?;
         let format = row.format.unwrap_or(self.format);
-        let (rows, messages, ver) = (row.next_seq, row.messages, row.ver);
-        Ok(Archive { sid, format, rows, messages, ver, secret: row.secret, ..self })
+        let (rows, messages, ver, generation) = (row.next_seq, row.messages, row.ver, row.generation);
+        Ok(Archive { sid, format, rows, messages, ver, generation, secret: row.secret, ..self })
     }
 
     /// The reference of message `index`.
@@ -119,7 +122,22 @@ impl Archive {
         seq: u64,
         look: impl FnOnce(&Message<'_>) -> T,
     ) -> Result<T> {
-        let bytes = wide::read(io, vec![keys::log(&self.sid, seq)]).await?.into_iter().next().flatten();
+        let bytes = self.rows_at(io, &[seq]).await?.into_iter().next().flatten();
+        self.look_at(seq, bytes, look)
+    }
+
+    /// The rows at positions of the log.
+    pub(super) async fn rows_at(&self, io: &Io, seqs: &[u64]) -> Result<Vec<Option<Vec<u8>>>> {
+        wide::read(io, seqs.iter().map(|seq| keys::log(&self.sid, *seq)).collect()).await
+    }
+
+    /// Looks at the message that is stored in the row at log position `seq`.
+    pub(super) fn look_at<T>(
+        &self,
+        seq: u64,
+        bytes: Option<Vec<u8>>,
+        look: impl FnOnce(&Message<'_>) -> T,
+    ) -> Result<T> {
         let not_found = || Error::new(Code::NotFound, "this session has no message with this reference");
         let bytes = bytes.ok_or_else(not_found)?;
         let row = row_at(&bytes, seq)?;

@@ -25,7 +25,7 @@ pub(super) struct CallLabel {
 }
 
 impl CallLabel {
-    fn of(call: &ToolCall<'_>) -> CallLabel {
+    pub(super) fn of(call: &ToolCall<'_>) -> CallLabel {
         let arguments: Option<Value<'_>> = serde_json::from_str(&call.arguments).ok();
         let fields = arguments.as_ref().and_then(Value::as_object);
         let target = fields

@@ -3,6 +3,8 @@
 //! * [`archive`] reads the text of a reference.
 //! * [`search`] ranks the whole transcript for a query; [`context_compactor_scan::terms`] says what counts as a term.
 //! * [`crate::log::terms`] holds the terms of the log, [`index`] reads them and makes those that are missing.
+//! * [`rank`] ranks whole texts by their counts, [`passage`] those that match best by their passages.
+//! * [`parts`] goes from a checkpoint to what it replaces.
 //! * [`call`] answers a model's call of one of the [`TOOLS`].
 //!
 //! What the tools answer is in the context for the model to use now, so it is never offloaded again: evict, read, evict
@@ -12,6 +14,8 @@ pub(crate) mod archive;
 mod call;
 mod index;
 mod label;
+mod parts;
+mod passage;
 mod rank;
 mod search;
 mod snippet;
@@ -19,6 +23,8 @@ mod snippet;
 pub use archive::HitPlace;
 pub(crate) use archive::{Archive, LogIndex};
 pub(crate) use call::answer;
+pub use parts::RecallPart;
+pub(crate) use parts::messages_in;
 pub use search::Hit;
 pub(crate) use search::{Query, search};
 

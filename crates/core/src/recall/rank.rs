@@ -1,15 +1,18 @@
 //! Ranking by BM25 over the texts of the log, each what a message says or one of its results. Of a text only its counts
 //! are kept, and only when it has a term of the query.
 //!
-//! Measured on recorded sessions (`npm run bench -- search`) and found better than BM25 alone:
+//! Measured on recorded sessions and questions (`npm run bench -- search`) and found better than BM25 alone:
 //!
 //! * long texts are penalized less than usual: most of a session's are listings and files, whole on purpose;
 //! * what a message says counts for the results that it asked for: an agent looks for things in the words in which it
 //!   looked for them before;
-//! * of two texts that match alike the newer is the likelier one, above all among the latest. Not where the query is a question:
-//!   what somebody said about it once may be old.
+//! * of two texts that match alike the newer is the likelier one, above all among the latest.
+//!
+//! Not where the query is a question: what somebody said about it once may be old and is said in a few words, beside what it
+//! answers. Those texts are ranked again by their passages ([`super::passage`]), which makes searches of agents worse.
 
 use super::Answers;
+use super::passage::PASSAGE;
 use super::search::Query;
 use crate::log::Page;
 use crate::log::terms::Entry;
@@ -21,8 +24,9 @@ const K1: f64 = 1.2;
 const B: f64 = 0.3;
 /// The answer to a question is said in a few words, and hidden in long texts.
 const B_OF_QUESTIONS: f64 = 0.75;
-/// What the message before a result adds to it, of its own score.
+/// What the message before a result adds to it, of its own score; to an answer, each message beside it.
 const ASKED: f64 = 0.3;
+const BESIDE: f64 = 0.1;
 /// The newest text counts twice, one from so many messages ago one and a half times, the oldest once.
 const RECENT: f64 = 20.0;
 
@@ -34,6 +38,8 @@ pub(super) struct Candidate {
     /// Which result of its message, or what the message says itself.
     pub(super) result: Option<usize>,
     length: usize,
+    /// Words of all of its message.
+    pub(super) words: usize,
     /// The candidate that says what the message before a result says.
     asked: Option<usize>,
     /// Terms of the query and how often they occur in it.
@@ -47,6 +53,8 @@ pub(super) struct Corpus {
     answers: Answers<u32>,
     texts: usize,
     words: usize,
+    /// The same where a text counts as one passage at most.
+    passage_words: usize,
     /// In how many texts each term occurs.
     frequencies: Vec<u32>,
     candidates: Vec<Candidate>,
@@ -61,6 +69,7 @@ impl Corpus {
             answers: Answers::default(),
             texts: 0,
             words: 0,
+            passage_words: 0,
             frequencies: vec![0; query.terms.len()],
             candidates: Vec::new(),
             asked: None,
@@ -75,11 +84,12 @@ impl Corpus {
         // Its seal was right, so it ends where it ends.
         let _whole = page.find(&self.wanted, &mut count);
         let (mut next, mut text, mut results) = (page.first, 0, 0);
-        let (mut seq, mut is_new) = (0, false);
-        for entry in &page.entries {
+        let (mut seq, mut is_new, mut words) = (0, false, 0);
+        for (at, entry) in page.entries.iter().enumerate() {
             match entry {
-                Entry::Message(at) => {
-                    (seq, results) = (*at, 0);
+                Entry::Message(here) => {
+                    (seq, results) = (*here, 0);
+                    words = words_of(page.entries.get(at + 1..).unwrap_or_default());
                     is_new = next >= from && seq < rows;
                     next += 1;
                 }
@@ -89,7 +99,7 @@ impl Corpus {
                     let counts = counts.remove(&text).unwrap_or_default();
                     text += 1;
                     if is_new {
-                        self.text((seq, next - 1, None), *length, counts);
+                        self.text((seq, next - 1, None), *length, words, counts);
                     }
                 }
                 Entry::Result(call, length) => {
@@ -97,7 +107,7 @@ impl Corpus {
                     text += 1;
                     results += 1;
                     if is_new && !self.answers.take(call) {
-                        self.text((seq, next - 1, Some(results - 1)), *length, counts);
+                        self.text((seq, next - 1, Some(results - 1)), *length, words, counts);
                     }
                 }
             }
@@ -108,6 +118,7 @@ impl Corpus {
         &mut self,
         (seq, index, result): (u64, usize, Option<usize>),
         length: usize,
+        words: usize,
         counts: Vec<(usize, u32)>,
     ) {
         if length == 0 {
@@ -115,6 +126,7 @@ impl Corpus {
         }
         self.texts += 1;
         self.words += length;
+        self.passage_words += length.min(PASSAGE);
         for (number, _) in &counts {
             if let Some(frequency) = self.frequencies.get_mut(*number) {
                 *frequency += 1;
@@ -125,7 +137,7 @@ impl Corpus {
         }
         if !counts.is_empty() {
             let asked = self.asked.filter(|_| result.is_some());
-            self.candidates.push(Candidate { seq, index, result, length, asked, counts });
+            self.candidates.push(Candidate { seq, index, result, length, words, asked, counts });
         }
     }
 
@@ -139,8 +151,13 @@ impl Corpus {
         self.frequencies.iter().map(weight).collect()
     }
 
-    /// The best candidates among `messages`, one of each message; of equal ones the newest comes first. `is_last` leaves one
-    /// out, or says whether it comes after all others.
+    /// Words of the best passage of a text, on average.
+    pub(super) fn average(&self) -> f64 {
+        self.passage_words as f64 / self.texts.max(1) as f64
+    }
+
+    /// The best candidates among `messages`, one of each message, with their scores; of equal ones the newest comes first.
+    /// `is_last` leaves one out, or says whether it comes after all others.
     pub(super) fn best(
         self,
         limit: usize,
@@ -148,36 +165,76 @@ impl Corpus {
         messages: usize,
         weights: &[f64],
         is_last: impl Fn(&Candidate) -> Option<bool>,
-    ) -> Vec<Candidate> {
+    ) -> Vec<Ranked> {
         let average = self.words as f64 / self.texts.max(1) as f64;
+        let b = if is_question { B_OF_QUESTIONS } else { B };
         let matches = |candidate: &Candidate| {
-            let b = if is_question { B_OF_QUESTIONS } else { B };
             let length = 1.0 - b + b * candidate.length as f64 / average;
             let of_term = |(number, count): &(usize, u32)| {
-                let (count, weight) = (f64::from(*count), weights.get(*number).copied().unwrap_or_default());
-                weight * count * (K1 + 1.0) / (count + K1 * length)
+                let weight = weights.get(*number).copied().unwrap_or_default();
+                saturated(f64::from(*count), length) * weight
             };
             candidate.counts.iter().map(of_term).sum::<f64>()
         };
         let own: Vec<f64> = self.candidates.iter().map(matches).collect();
-        let score = |(at, candidate): (usize, &Candidate)| {
-            let of = |at: usize| own.get(at).copied().unwrap_or_default();
-            let score = of(at) + ASKED * candidate.asked.map_or(0.0, of);
-            let age = messages.saturating_sub(candidate.index) as f64;
-            if is_question { score } else { score * (1.0 + RECENT / (RECENT + age)) }
+        let of = |at: usize| own.get(at).copied().unwrap_or_default();
+        let near = |at: usize, candidate: &Candidate| {
+            let beside = |at: usize| {
+                let is_beside = |near: &Candidate| near.index.abs_diff(candidate.index) == 1;
+                if self.candidates.get(at).is_some_and(is_beside) { of(at) } else { 0.0 }
+            };
+            let around =
+                if is_question { at.checked_sub(1).map_or(0.0, beside) + beside(at + 1) } else { 0.0 };
+            ASKED * candidate.asked.map_or(0.0, of) + BESIDE * around
         };
-        let scores: Vec<f64> = self.candidates.iter().enumerate().map(score).collect();
-        let scored = scores.into_iter().zip(self.candidates).rev();
-        let rank = |(score, candidate): (f64, Candidate)| {
-            // A score has few digits before its point.
-            let place = (1_u64 << 62) - (score * 1e6) as u64;
-            is_last(&candidate).map(|last| (place | u64::from(last) << 63, candidate))
+        let nears: Vec<f64> = self.candidates.iter().enumerate().map(|(at, one)| near(at, one)).collect();
+        let scored = own.into_iter().zip(nears).zip(self.candidates).rev();
+        let rank = |((own, near), candidate): ((f64, f64), Candidate)| {
+            let age = messages.saturating_sub(candidate.index) as f64;
+            let recency = if is_question { 1.0 } else { 1.0 + RECENT / (RECENT + age) };
+            let is_last = is_last(&candidate)?;
+            let score = (own + near) * recency;
+            Some((place(score, is_last), Ranked { candidate, own, near, score, is_last }))
         };
         let ranked = order::by_key(scored.filter_map(rank).collect(), |(place, _)| *place);
         let mut messages = HashSet::new();
-        let one_of_each = ranked.into_iter().filter(|(_, candidate)| messages.insert(candidate.seq));
-        one_of_each.take(limit).map(|(_, candidate)| candidate).collect()
+        let one_of_each = ranked.into_iter().filter(|(_, ranked)| messages.insert(ranked.candidate.seq));
+        one_of_each.take(limit).map(|(_, ranked)| ranked).collect()
     }
+}
+
+/// A candidate with its score.
+#[derive(Debug)]
+pub(super) struct Ranked {
+    pub(super) candidate: Candidate,
+    /// How well it matches.
+    pub(super) own: f64,
+    /// What the texts near it add.
+    pub(super) near: f64,
+    pub(super) score: f64,
+    /// It comes after all others.
+    pub(super) is_last: bool,
+}
+
+/// How much a term counts that occurs so often in a text of that length, by which it is penalized.
+pub(super) fn saturated(count: f64, length: f64) -> f64 {
+    count * (K1 + 1.0) / (count + K1 * length)
+}
+
+/// Sorts by score, the highest first, and what comes last behind all others.
+pub(super) fn place(score: f64, is_last: bool) -> u64 {
+    // A score has few digits before its point.
+    ((1_u64 << 62) - (score * 1e6) as u64) | u64::from(is_last) << 63
+}
+
+/// Words of a message: of its entries up to the next.
+fn words_of(entries: &[Entry]) -> usize {
+    let own = entries.iter().take_while(|entry| !matches!(entry, Entry::Message(_)));
+    own.map(|entry| match entry {
+        Entry::Said(length) | Entry::Result(_, length) => *length,
+        Entry::Message(_) | Entry::Call(..) => 0,
+    })
+    .sum()
 }
 
 /// A logarithm of basic arithmetic only, straight between powers of two: libraries differ in the last bit of theirs, and

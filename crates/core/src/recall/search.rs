@@ -1,16 +1,19 @@
 //! Search over what every message of the log says and over each of its tool results: by their terms, which are in pages
-//! ([`crate::log::terms`]). Of the log only what is shown is read.
+//! ([`crate::log::terms`]). Of the log only what is shown is read; of a question, and of a query that may stand somewhere as
+//! it is, the texts that match best.
 
 use super::archive::{Archive, HitPlace, LogIndex};
 use super::index;
 use super::label::{CallLabel, call_of};
-use super::rank::{Candidate, Corpus};
+use super::passage::{Matches, rescored};
+use super::rank::{Candidate, Corpus, Ranked, place};
 use super::snippet::snippet;
 use crate::error::{Code, Error, Result};
 use crate::log::Gap;
 use crate::log::said::said;
 use crate::log::terms::hash;
-use crate::message::Role;
+use crate::message::{Message, Role};
+use crate::order;
 use crate::step::Io;
 use context_compactor_scan::terms::{self, terms};
 use serde::Serialize;
@@ -28,8 +31,11 @@ const SMALL: &str = " a about after all also an and any are as at be been before
 /// A query of more words, or bytes, stands nowhere as it is.
 const PHRASE_WORDS: usize = 10;
 const PHRASE: usize = 120;
-/// Texts that are looked at for all of the query, those that match best.
+/// Texts that are read, those that match best: so many, of so many words together.
 const LOOKED_AT: usize = 128;
+const WORDS: usize = 200_000;
+/// Words that are read at once.
+const AT_ONCE: usize = 50_000;
 
 /// A message that a search found, with its best passages.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -89,7 +95,8 @@ impl Query {
                 found.insert(term.to_owned(), number);
             }
         });
-        let is_question = text.trim_end().ends_with(['?', '？', '؟']);
+        let is_question =
+            text.trim_end_matches([' ', '\n', '"', '\'', '”', '」', ')']).ends_with(['?', '？', '؟']);
         let phrase = text.trim().trim_matches(['"', '\'', '`', '.', ':', ',']);
         let words = phrase.split_whitespace().count();
         let is_phrase = !is_question && (2..=PHRASE_WORDS).contains(&words) && phrase.len() <= PHRASE;
@@ -131,41 +138,22 @@ pub(crate) async fn search(
 ) -> Result<Vec<Hit>> {
     let mut corpus = Corpus::new(query);
     index::pages(io, archive, &mut |page, from| corpus.add(page, from, archive.rows)).await?;
-    let weights = corpus.weights();
-    let looked_at = if query.phrase.is_some() { limit.max(LOOKED_AT) } else { limit };
-    let best = corpus.best(
-        looked_at,
-        query.is_question,
-        archive.messages,
-        &weights,
-        |Candidate { index, result, .. }| match for_model {
-            true if log_index.is_behind(*index) => None,
-            true => Some(log_index.whereabouts(*index, *result) == HitPlace::Context),
-            false => Some(false),
-        },
-    );
-    // What the model has before it is no find.
-    let is_seen = |candidate: &Candidate| {
-        for_model && log_index.whereabouts(candidate.index, candidate.result) == HitPlace::Context
+    let terms = Terms { weights: corpus.weights(), average: corpus.average(), query };
+    let is_last = |Candidate { index, result, .. }: &Candidate| match for_model {
+        true if log_index.is_behind(*index) => None,
+        // What the model has before it is no find.
+        true => Some(log_index.whereabouts(*index, *result) == HitPlace::Context),
+        false => Some(false),
     };
-    let best = phrases_first(io, archive, query, best, limit, is_seen).await?;
-    let mut hits = Vec::with_capacity(best.len());
-    for Candidate { seq, index, result, .. } in best {
-        let found = archive.with_message(io, seq, |message| {
-            let result = result.and_then(|nth| message.results().nth(nth));
-            let text = result.map_or_else(|| said(message), |result| result.text.to_string());
-            let call_id = result.map(|result| result.call_id.to_string());
-            (snippet(&text, query, &weights), message.role, CallLabel::in_message(message), call_id)
-        });
-        let (snippet, role, own, call_id) = match found.await {
-            Ok(found) => found,
-            // Its terms are there, and it is not: nothing of it can be shown.
-            Err(error) if matches!(error.code, Code::StoreCorrupt | Code::NotFound) => {
-                Gap::new(seq, 1, index, 1).tell(io);
-                continue;
-            }
-            Err(error) => return Err(error),
-        };
+    let is_read = query.is_question || query.phrase.is_some();
+    let looked_at = if is_read { limit.max(LOOKED_AT) } else { limit };
+    let best = corpus.best(looked_at, query.is_question, archive.messages, &terms.weights, is_last);
+    let mut found = look(io, archive, &terms, best, limit).await?;
+    found = order::by_key(found, Find::place);
+    found.truncate(limit);
+    let mut hits = Vec::with_capacity(found.len());
+    for Find { ranked, snippet, role, own, call_id, .. } in found {
+        let Candidate { seq, index, result, .. } = ranked.candidate;
         let call = match call_id {
             Some(call_id) => call_of(io, archive, seq, &call_id).await?,
             None => own,
@@ -182,34 +170,92 @@ pub(crate) async fn search(
     Ok(hits)
 }
 
-/// The first `limit` of the candidates, those that have all of the query as it is before the others, unless the model sees
-/// them.
-async fn phrases_first(
+/// What is looked for in texts.
+struct Terms<'q> {
+    query: &'q Query,
+    weights: Vec<f64>,
+    average: f64,
+}
+
+/// A candidate that was read.
+struct Find {
+    ranked: Ranked,
+    score: f64,
+    has_phrase: bool,
+    snippet: String,
+    role: Role,
+    /// The call that it makes.
+    own: Option<CallLabel>,
+    /// The call that it is the result of.
+    call_id: Option<String>,
+}
+
+impl Find {
+    fn new(message: &Message<'_>, ranked: Ranked, Terms { query, weights, average }: &Terms<'_>) -> Find {
+        let result = ranked.candidate.result.and_then(|nth| message.results().nth(nth));
+        let text = result.map_or_else(|| said(message), |result| result.text.to_string());
+        let matches = Matches::new(&text, query);
+        let (score, span) = if query.is_question {
+            let is_user = message.role == Role::User && result.is_none();
+            let passage = matches.best(weights, *average, is_user);
+            (rescored(&ranked, &passage), passage.span)
+        } else {
+            (ranked.score, 0..text.len())
+        };
+        Find {
+            score,
+            has_phrase: query.phrase_in(&text).is_some(),
+            snippet: snippet(&text, &matches, query, weights, &span),
+            role: message.role,
+            own: CallLabel::in_message(message),
+            call_id: result.map(|result| result.call_id.to_string()),
+            ranked,
+        }
+    }
+
+    /// Those that have all of the query as it is come before the others, unless the model sees them.
+    fn place(&self) -> u64 {
+        let is_first = self.has_phrase && !self.ranked.is_last;
+        place(self.score, self.ranked.is_last) - (u64::from(is_first) << 61)
+    }
+}
+
+/// Reads the candidates, as far as they are `limit` or few words.
+async fn look(
     io: &Io,
     archive: &Archive,
-    query: &Query,
-    best: Vec<Candidate>,
+    terms: &Terms<'_>,
+    best: Vec<Ranked>,
     limit: usize,
-    is_seen: impl Fn(&Candidate) -> bool,
-) -> Result<Vec<Candidate>> {
-    let (mut having, mut others) = (Vec::new(), Vec::new());
-    for candidate in best {
-        let is_phrase = query.phrase.is_some() && having.len() < limit && !is_seen(&candidate) && {
-            let found = archive.with_message(io, candidate.seq, |message| {
-                let result = candidate.result.and_then(|nth| message.results().nth(nth));
-                let text = result.map_or_else(|| said(message), |result| result.text.to_string());
-                query.phrase_in(&text).is_some()
-            });
-            match found.await {
-                Ok(found) => found,
-                // It is told where it would be shown.
-                Err(error) if matches!(error.code, Code::StoreCorrupt | Code::NotFound) => false,
+) -> Result<Vec<Find>> {
+    let (mut found, mut words, mut rest) = (Vec::with_capacity(best.len()), 0, best.into_iter().peekable());
+    while rest.peek().is_some() {
+        let (mut batch, mut at_once) = (Vec::new(), 0);
+        while let Some(ranked) = rest.next_if(|_| at_once < AT_ONCE) {
+            if found.len() + batch.len() >= limit && words + ranked.candidate.words > WORDS {
+                continue;
+            }
+            at_once += ranked.candidate.words;
+            words += ranked.candidate.words;
+            batch.push(ranked);
+        }
+        // What is left is too much.
+        if batch.is_empty() {
+            break;
+        }
+        let seqs: Vec<u64> = batch.iter().map(|ranked| ranked.candidate.seq).collect();
+        let rows = archive.rows_at(io, &seqs).await?;
+        for (ranked, row) in batch.into_iter().zip(rows) {
+            let Candidate { seq, index, .. } = ranked.candidate;
+            match archive.look_at(seq, row, |message| Find::new(message, ranked, terms)) {
+                Ok(one) => found.push(one),
+                // Its terms are there, and it is not: nothing of it can be shown.
+                Err(error) if matches!(error.code, Code::StoreCorrupt | Code::NotFound) => {
+                    Gap::new(seq, 1, index, 1).tell(io);
+                }
                 Err(error) => return Err(error),
             }
-        };
-        if is_phrase { having.push(candidate) } else { others.push(candidate) }
+        }
     }
-    having.extend(others);
-    having.truncate(limit);
-    Ok(having)
+    Ok(found)
 }

@@ -1,8 +1,8 @@
 //! The passages of a text that a search shows.
 
+use super::passage::Matches;
 use super::search::Query;
 use crate::summary::text::{head, tail};
-use context_compactor_scan::terms::terms;
 use std::ops::Range;
 
 /// Bytes of the best passage, and of another one that has what the first lacks.
@@ -11,19 +11,26 @@ const SECOND: usize = 250;
 /// Between two passages.
 const BETWEEN: &str = "\n…\n";
 
-/// The passage of a text with the most that the query asks for and, where that does not have all of it, another one.
-pub(super) fn snippet(text: &str, query: &Query, weights: &[f64]) -> String {
-    let mut found: Vec<(Range<usize>, usize)> = Vec::new();
-    terms(text, &mut |term, range, _| {
-        if let Some(number) = query.terms.get(term) {
-            found.push((range, *number));
-        }
-    });
-    let span = query.phrase_in(text).unwrap_or_else(|| densest(&found, weights, SNIPPET));
+/// The passage of a text that ranks it, or the stretch of it that has the most of what the query asks for; and, where that
+/// does not have all of it, another one.
+pub(super) fn snippet(
+    text: &str,
+    matches: &Matches,
+    query: &Query,
+    weights: &[f64],
+    passage: &Range<usize>,
+) -> String {
+    let all = || matches.found.iter().map(|(at, number, _)| (at.clone(), *number));
+    let mut ranking: Vec<_> = all().filter(|(at, _)| passage.contains(&at.start)).collect();
+    // A name that begins where a passage ends counts for it.
+    if ranking.is_empty() {
+        ranking.extend(all());
+    }
+    let span = query.phrase_in(text).unwrap_or_else(|| densest(&ranking, weights, SNIPPET));
     let first = around(text, span, SNIPPET);
-    let shown: Vec<usize> =
-        found.iter().filter(|(at, _)| first.contains(&at.start)).map(|(_, term)| *term).collect();
-    found.retain(|(at, term)| !shown.contains(term) && !first.contains(&at.start));
+    let shown: Vec<usize> = all().filter(|(at, _)| first.contains(&at.start)).map(|(_, term)| term).collect();
+    let found: Vec<_> =
+        all().filter(|(at, term)| !shown.contains(term) && !first.contains(&at.start)).collect();
     if found.is_empty() {
         return shown_as(text, first);
     }
@@ -35,6 +42,11 @@ pub(super) fn snippet(text: &str, query: &Query, weights: &[f64]) -> String {
     let (one, other) = if first.start < second.start { (first, second) } else { (second, first) };
     let [before, behind] = [one, other].map(|range| shown_as(text, range));
     format!("{}{BETWEEN}{}", before.trim_end_matches('…'), behind.trim_start_matches('…'))
+}
+
+/// How a text begins.
+pub(super) fn beginning(text: &str) -> String {
+    shown_as(text, 0..head(text, SECOND).len())
 }
 
 /// A passage around `span`. Most of the room that is left goes after the terms: what they name is explained there.
@@ -113,7 +125,8 @@ mod tests {
     fn passage(text: &str, query: &str) -> String {
         let query = Query::new(query).unwrap();
         let weights = vec![1.0; query.terms.len()];
-        snippet(text, &query, &weights)
+        let matches = Matches::new(text, &query);
+        snippet(text, &matches, &query, &weights, &(0..text.len()))
     }
 
     #[test]

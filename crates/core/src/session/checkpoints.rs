@@ -61,6 +61,24 @@ impl CheckpointRecord {
 /// when it last changed.
 pub(crate) async fn records(io: &Io, sid: &str, generation: u64) -> Result<Vec<CheckpointRecord>> {
     let mut records: Vec<CheckpointRecord> = Vec::new();
+    let mut see = |_, origins: &[Origin]| {
+        for record in origins.iter().filter_map(CheckpointRecord::of) {
+            match records.iter_mut().find(|known| known.id == record.id) {
+                Some(known) => *known = record,
+                None => records.push(record),
+            }
+        }
+    };
+    each_view(io, sid, generation, &mut see).await?;
+    Ok(records)
+}
+
+/// Is shown the number of a view, and where the items are from that it put into the context.
+type SeeView<'s> = dyn FnMut(u64, &[Origin]) + 's;
+
+/// Shows what each of the first `generation` views put into the context, one after the other. A view that cannot be read is
+/// left out, and logged.
+pub(crate) async fn each_view(io: &Io, sid: &str, generation: u64, see: &mut SeeView<'_>) -> Result<()> {
     let mut read = 0;
     while read < generation {
         let scan = Scan {
@@ -103,15 +121,10 @@ pub(crate) async fn records(io: &Io, sid: &str, generation: u64) -> Result<Vec<C
             };
             let inserted = view.splices.into_iter().flat_map(|splice| splice.insert);
             let stored = view.whole.into_iter().flatten().chain(inserted).collect();
-            for record in
-                record::load_items(stored).iter().filter_map(|(origin, _)| CheckpointRecord::of(origin))
-            {
-                match records.iter_mut().find(|known| known.id == record.id) {
-                    Some(known) => *known = record,
-                    None => records.push(record),
-                }
-            }
+            let origins: Vec<Origin> =
+                record::load_items(stored).into_iter().map(|(origin, _)| origin).collect();
+            see(number, &origins);
         }
     }
-    Ok(records)
+    Ok(())
 }

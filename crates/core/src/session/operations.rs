@@ -3,6 +3,7 @@
 
 mod branching;
 mod carry;
+mod expand;
 mod looks;
 mod prepare;
 mod sync;

@@ -77,6 +77,8 @@ mod react_rules;
 mod rebuild_rules;
 mod recall_answers;
 mod recall_pages;
+mod recall_parts;
+mod recall_passages;
 mod recall_recorded;
 mod recall_search;
 mod recall_tools;

@@ -137,7 +137,8 @@ fn w21_the_answer_to_a_question_may_be_old() {
     }
     assert_eq!(harness.seqs("what is my cat called?")[0], 0);
     assert_eq!(harness.seqs("cat")[0], 39);
-    assert_eq!(harness.seqs("cat?")[..2], [0, 39]);
+    // What stands beside one that matches comes first, the newest of the others next.
+    assert_eq!(harness.seqs("cat?")[..2], [1, 39]);
 }
 
 #[test]
@@ -302,7 +303,7 @@ fn the_log_is_read_by_pages() {
     let seen = Rc::clone(&scans);
     harness.host.meanwhile = Box::new(move |effect| match effect {
         Effect::Scan(scan) => seen.borrow_mut().push((scan.limit, scan.max_bytes)),
-        Effect::Read(keys) => assert_eq!(keys.len(), 1),
+        Effect::Read(keys) => assert!(keys.len() <= 128),
         // What the first search read it writes for the next.
         Effect::Commit(batch) => assert!(has(batch, "blobs/") && !has(batch, "log/")),
         other => panic!("{other:?}"),

@@ -1,12 +1,15 @@
 //! What pages of terms take and save: bytes, and time with the store in memory.
 
 use crate::open;
-use context_compactor_core::keys::batch::{Key, KeyPart};
+use context_compactor_core::error::Result;
+use context_compactor_core::keys::batch::{Batch, Key, KeyPart};
 use context_compactor_core::session::Session;
+use context_compactor_core::step::Scan;
 use context_compactor_core::wire::Format;
 use context_compactor_store_tests::conversation::{Body, assistant, user};
-use context_compactor_store_tests::{Host, MemoryStore};
+use context_compactor_store_tests::{Host, MemoryStore, Store};
 use serde_json::{Value, json};
+use std::cell::Cell;
 use std::rc::Rc;
 use std::time::Instant;
 
@@ -14,11 +17,18 @@ use std::time::Instant;
 const MESSAGES: usize = 100_000;
 /// Messages of one append, of about 2 KB each: every second one fills a page.
 const APPEND: usize = 16;
+/// What is searched: a word, words that may stand somewhere as they are, and a question.
+const QUERIES: [(&str, &str); 3] = [
+    ("a word", "wcccc"),
+    ("words", "where did wab of wzz fail with wcccc"),
+    ("a question", "where did wab of wzz fail with wcccc?"),
+];
 
 /// Rows of the bench.
 pub(crate) fn rows() -> Vec<Value> {
-    let memory: Rc<MemoryStore> = Rc::default();
-    let (mut host, session) = open(Rc::clone(&memory), Format::Anthropic);
+    let store: Rc<Counted> = Rc::default();
+    let memory = &store.memory;
+    let (mut host, session) = open(Rc::clone(&store) as Rc<dyn Store>, Format::Anthropic);
     let mut rng = fastrand::Rng::with_seed(1);
     // Words are as often as in texts: the nth is n times rarer than the first.
     let mut text = |bytes: usize| {
@@ -46,26 +56,63 @@ pub(crate) fn rows() -> Vec<Value> {
         memory.rows().iter().filter(|(key, _)| wanted(key)).map(|(_, row)| row.len()).sum()
     };
     let is_page = |key: &Key| key.0.get(2) == Some(&KeyPart::Text("terms".into()));
-    let is_log = |key: &Key| key.0.first() == Some(&KeyPart::Text("log".into()));
     let (log, pages) = (bytes(is_log), bytes(is_page));
-    let with = search(&mut host, &session);
+    let searches = QUERIES.map(|(case, query)| {
+        store.read.take();
+        let ms = search(&mut host, &session, query);
+        let [reads, rows, bytes] = store.read.take();
+        let case = format!("{case} over {MESSAGES} messages");
+        json!({ "case": case, "ms": ms, "reads": reads, "rows read": rows, "read (KB)": bytes as f64 / 1e3 })
+    });
     let rows = memory.rows();
     for (key, _) in rows.iter().filter(|(key, _)| is_page(key)) {
         memory.damage(key, None);
     }
     drop(rows);
-    let without = search(&mut host, &session);
-    vec![
+    let without = search(&mut host, &session, QUERIES[0].1);
+    let append = [
         json!({ "case": format!("append of {APPEND} messages of 2 KB"), "ms": plain }),
         json!({ "case": "the same, when it fills a page", "ms": paged }),
-        json!({ "case": format!("search of {MESSAGES} messages"), "ms": with, "log (MB)": log as f64 / 1e6, "pages (MB)": pages as f64 / 1e6 }),
-        json!({ "case": "the same without pages, which it makes", "ms": without }),
-    ]
+        json!({ "case": format!("{MESSAGES} messages"), "log (MB)": log as f64 / 1e6, "pages (MB)": pages as f64 / 1e6 }),
+    ];
+    let made = json!({ "case": "the first of them without pages, which it makes", "ms": without });
+    append.into_iter().chain(searches).chain([made]).collect()
 }
 
-fn search(host: &mut Host, session: &Session) -> f64 {
+/// A store that counts what is read of the log.
+#[derive(Default)]
+struct Counted {
+    memory: MemoryStore,
+    /// Reads, rows of the log in them, and their bytes.
+    read: Cell<[usize; 3]>,
+}
+
+impl Store for Counted {
+    fn read(&self, keys: &[Key]) -> Result<Vec<Option<Vec<u8>>>> {
+        let values = self.memory.read(keys)?;
+        let [reads, rows, bytes] = self.read.get();
+        let log = keys.iter().zip(&values).filter(|(key, _)| is_log(key));
+        let read: usize = log.clone().map(|(_, value)| value.as_ref().map_or(0, Vec::len)).sum();
+        self.read.set([reads + 1, rows + log.count(), bytes + read]);
+        Ok(values)
+    }
+
+    fn scan(&self, scan: &Scan) -> Result<Vec<(Key, Vec<u8>)>> {
+        self.memory.scan(scan)
+    }
+
+    fn commit(&self, batch: &Batch) -> Result<()> {
+        self.memory.commit(batch)
+    }
+}
+
+fn is_log(key: &Key) -> bool {
+    key.0.first() == Some(&KeyPart::Text("log".into()))
+}
+
+fn search(host: &mut Host, session: &Session, query: &str) -> f64 {
     let from = Instant::now();
-    let hits = host.run(session.search("where did wab of wzz fail with wcccc".into(), 10));
+    let hits = host.run(session.search(query.into(), 10));
     assert!(!hits.expect("it can be searched").is_empty());
     from.elapsed().as_secs_f64() * 1e3
 }

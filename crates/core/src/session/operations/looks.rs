@@ -178,7 +178,7 @@ impl Session {
 }
 
 /// What reading and searching need, as the store has it now.
-async fn archive_of(io: &Io, slot: &SessionCell) -> Result<(Archive, LogIndex)> {
+pub(super) async fn archive_of(io: &Io, slot: &SessionCell) -> Result<(Archive, LogIndex)> {
     let look = |state: &State| (Archive::of(state), LogIndex::of(state), state.row.clone());
     let (archive, log_index, row) = slot.look(look)?;
     Ok((archive.latest(io, row).await?, log_index))
