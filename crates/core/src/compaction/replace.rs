@@ -110,7 +110,7 @@ impl Replacement {
 /// Where a result is, and what it is the result of: `Tool result is at: off_… (Read src/a.ts; 8,400 characters; read it with
 /// recall_read)`.
 pub(super) fn mark(view: &View, piece: Replaceable<'_>, chars: usize, reference: &str) -> String {
-    let mut told: Vec<String> = called(view, piece).into_iter().collect();
+    let mut told: Vec<String> = call_of(view, piece).into_iter().collect();
     told.push(format!("{chars} characters"));
     if view.references.by_model {
         told.push(format!("read it with {RECALL_READ}"));
@@ -119,7 +119,7 @@ pub(super) fn mark(view: &View, piece: Replaceable<'_>, chars: usize, reference:
 }
 
 /// The call that a result of the context answers: its tool, and its file or command.
-pub(super) fn called(view: &View, piece: Replaceable<'_>) -> Option<String> {
+fn call_of(view: &View, piece: Replaceable<'_>) -> Option<String> {
     let read = |item: &Item, see: &mut dyn FnMut(&Message<'_>)| {
         if let Ok(value) = wire::parse(0, &item.body)
             && let Ok(message) = view.format.wire().read(0, &value)

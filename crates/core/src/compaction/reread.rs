@@ -2,12 +2,13 @@
 //! sent. What that leans on stays in the context as long as it does (`X2`).
 
 use super::calls::{Answered, answered};
-use super::replace::{Move, Replacement, called, moves};
+use super::replace::{Move, Replacement, moves};
 use super::shape::lines::unified;
 use crate::context::{Basis, Placeholder, RECALL_READ, is_recall};
 use crate::error::Result;
 use crate::log::View;
-use crate::message::Role;
+use crate::message::{Role, ToolCall};
+use crate::summary::keep::called;
 use crate::wire;
 use serde_json::Value;
 use std::collections::{HashMap, HashSet};
@@ -66,8 +67,10 @@ pub(super) fn propose(view: &View, others: &[Move]) -> Result<Vec<Move>> {
         if piece.text.chars().count() < LEAST {
             return None;
         }
-        let told = called(view, piece).unwrap_or_else(|| "the same call".into());
-        let old = known.text(view, basis)?;
+        let told = known.name(result, basis)?;
+        let old = known.text(view, (basis.index, basis.nth))?;
+        // One with a picture, too, is more than its text.
+        known.text(view, result)?;
         let changed = match old == piece.text {
             true => String::new(),
             false => unified(&old, piece.text)?,
@@ -107,6 +110,8 @@ struct Known {
     /// Of each source the results before those, oldest first.
     sources: HashMap<String, Vec<(usize, usize)>>,
     source_of: HashMap<(usize, usize), String>,
+    /// All of them in order, with their calls.
+    calls: Vec<((usize, usize), ToolCall<'static>)>,
     /// How many lean on each.
     leaning: HashMap<(u64, usize), usize>,
     /// Where messages are, by their index.
@@ -137,20 +142,24 @@ impl Known {
             all == calls.get(&call).copied()
                 && between.iter().all(|item| item.size.results > 0 || item.size.role == Role::Assistant)
         };
+        let mut named = Vec::with_capacity(results.len());
         for Answered { index, nth, call, tool, arguments, is_error } in results {
             if is_error || is_recall(&tool) {
                 continue;
             }
             let source = source(&tool, &arguments);
+            source_of.insert((index, nth), source.clone());
+            let call_of =
+                ToolCall { id: "".into(), name: tool.into(), arguments: arguments.into(), caller: None };
+            named.push(((index, nth), call_of));
             if positions.get(&index).is_some_and(|at| *at >= from) {
                 new.insert((index, nth));
-                source_of.insert((index, nth), source);
             } else if is_whole(call.0, index) {
                 let of: &mut Vec<_> = sources.entry(source).or_default();
                 of.push((index, nth));
             }
         }
-        Ok(Known { new, sources, source_of, leaning, positions })
+        Ok(Known { new, sources, source_of, calls: named, leaning, positions })
     }
 
     /// What a new result can lean on: the newest of its source that stands word for word, and on which few lean so far.
@@ -172,13 +181,25 @@ impl Known {
         few.then_some(Basis { seq: place.seq, index, nth })
     }
 
-    /// The text of a result that stands in the context.
-    fn text(&self, view: &View, basis: Basis) -> Option<String> {
-        let item = view.context.get(*self.positions.get(&basis.index)?)?;
-        let value = wire::parse(basis.index, &item.body).ok()?;
-        let message = view.format.wire().read(basis.index, &value).ok()?;
-        let text = message.results().nth(basis.nth)?.text.to_string();
-        Some(text)
+    /// What the call of a result is named by; nothing where another one behind its basis is named so, too: which is meant
+    /// would be anybody's guess.
+    fn name(&self, result: (usize, usize), basis: Basis) -> Option<String> {
+        let source = self.source_of.get(&result)?;
+        let at = |of: (usize, usize)| self.calls.iter().position(|(place, _)| *place == of);
+        let (from, to) = (at((basis.index, basis.nth))?, at(result)?);
+        let name = called(&self.calls.get(to)?.1);
+        let others = self.calls.get(from..to)?.iter();
+        let mut others = others.filter(|(place, _)| self.source_of.get(place) != Some(source));
+        (!name.is_empty() && others.all(|(_, call)| called(call) != name)).then_some(name)
+    }
+
+    /// The text of a result that stands in the context; nothing for one that holds more.
+    fn text(&self, view: &View, (index, nth): (usize, usize)) -> Option<String> {
+        let item = view.context.get(*self.positions.get(&index)?)?;
+        let value = wire::parse(index, &item.body).ok()?;
+        let message = view.format.wire().read(index, &value).ok()?;
+        let result = message.results().nth(nth)?;
+        result.media.is_empty().then(|| result.text.to_string())
     }
 }
 

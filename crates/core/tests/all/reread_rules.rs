@@ -158,6 +158,48 @@ fn x1_what_was_sent_what_is_short_pinned_or_failed_and_what_has_little_in_common
 }
 
 #[test]
+fn x1_what_a_call_is_named_by_says_which_result_is_meant() {
+    let format = Format::Anthropic;
+    let run = |harness: &mut Harness, id: &str, command: &str, text: &str| {
+        let input = json!({ "command": command, "description": format!("step {id}") });
+        let call = json!({ "type": "tool_use", "id": id, "name": "Bash", "input": input });
+        harness.append(&[Body::from(json!({ "role": "assistant", "content": [call] }).to_string())]);
+        harness.append(&results(format, &[(id, text)]));
+        last_result(format, &harness.sent())
+    };
+    let text = file("a", 60, &[]);
+    // Long commands have a name in common.
+    let long = |end: &str| {
+        format!("cargo test --workspace --all-features --no-fail-fast {} {end}", "--quiet ".repeat(20))
+    };
+    for (other, is_whole) in [("ls", false), (&*long("two"), true)] {
+        let mut harness = rereads(json!({}));
+        harness.append(&[user("test it")]);
+        assert_eq!(run(&mut harness, "1", &long("one"), &text), text);
+        let of_other = file("b", 60, &[]);
+        assert_eq!(run(&mut harness, "2", other, &of_other), of_other);
+        let shown = run(&mut harness, "3", &long("one"), &text);
+        assert_eq!(shown == text, is_whole, "{shown}");
+    }
+}
+
+#[test]
+fn x1_a_result_with_a_picture_is_more_than_its_text() {
+    let format = Format::Anthropic;
+    let mut harness = rereads(json!({}));
+    harness.append(&[user("look at it")]);
+    let text = file("a", 60, &[]);
+    for nth in 0..2 {
+        let source = json!({ "type": "base64", "media_type": "image/png", "data": format!("{nth}AAA") });
+        let content = json!([{ "type": "text", "text": text }, { "type": "image", "source": source }]);
+        harness.append(&calls(format, &[("shot", "page")]));
+        let result = json!({ "type": "tool_result", "tool_use_id": "shot", "content": content });
+        harness.append(&[Body::from(json!({ "role": "user", "content": [result] }).to_string())]);
+        assert_eq!(last_result(format, &harness.sent()), text);
+    }
+}
+
+#[test]
 fn x1_four_lean_on_one_and_the_next_is_whole() {
     let format = Format::OpenaiChat;
     let mut harness = rereads(json!({}));
