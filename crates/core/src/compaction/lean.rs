@@ -9,7 +9,6 @@ use crate::message::Message;
 use crate::order;
 use crate::step::Io;
 use crate::wire;
-use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 
 /// What becomes of the newest result that leans on one which leaves.
@@ -64,8 +63,8 @@ pub(crate) async fn settle(
 }
 
 /// Where each of these is leaned on last: the message's position in the log, and which result of it.
-fn newest_of(items: &[Item], gone: &HashSet<Basis>) -> HashMap<Basis, (u64, usize)> {
-    let mut newest = HashMap::new();
+fn newest_of(items: &[Item], gone: &[Basis]) -> Vec<(Basis, u64, usize)> {
+    let mut newest: Vec<(Basis, u64, usize)> = Vec::new();
     for item in items {
         for (place, offload) in item
             .origin
@@ -74,7 +73,8 @@ fn newest_of(items: &[Item], gone: &HashSet<Basis>) -> HashMap<Basis, (u64, usiz
             .flat_map(|place| item.origin.offloads().iter().map(move |offload| (place, offload)))
         {
             if let Some(basis) = offload.basis.filter(|basis| gone.contains(basis)) {
-                newest.insert(basis, (place.seq, offload.nth));
+                newest.retain(|(of, ..)| *of != basis);
+                newest.push((basis, place.seq, offload.nth));
             }
         }
     }
@@ -84,14 +84,14 @@ fn newest_of(items: &[Item], gone: &HashSet<Basis>) -> HashMap<Basis, (u64, usiz
 struct Settled<'s> {
     io: &'s Io,
     view: &'s View,
-    newest: HashMap<Basis, (u64, usize)>,
+    newest: Vec<(Basis, u64, usize)>,
     how: Newest<'s>,
     more: isize,
 }
 
 impl Settled<'_> {
     /// The item as it can stand without `gone`.
-    async fn item(&mut self, item: &mut Item, gone: &HashSet<Basis>) -> Result<()> {
+    async fn item(&mut self, item: &mut Item, gone: &[Basis]) -> Result<()> {
         let broken =
             || Error::new(Code::Poisoned, "a tool result could not be put back into its own message");
         let Origin::Edited { place, offloads, reasoning_removed } = &item.origin else { return Ok(()) };
@@ -111,7 +111,7 @@ impl Settled<'_> {
                 left.push(offload.clone());
                 continue;
             };
-            let is_newest = self.newest.get(&basis) == Some(&(place.seq, offload.nth));
+            let is_newest = self.newest.contains(&(basis, place.seq, offload.nth));
             let text = match own.as_ref().filter(|_| is_newest) {
                 Some(own) => {
                     let value = wire::parse(place.index, own)?;

@@ -2,10 +2,9 @@
 //! one, so both are in a context, or neither is.
 
 use super::items::{Origin, Placeholder};
-use std::collections::HashSet;
 
 /// A result of a message.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Basis {
     /// Position of its message in the log.
     pub seq: u64,
@@ -29,21 +28,14 @@ impl Origin {
 }
 
 /// What items lean on that does not stand before them, word for word.
-pub fn unfounded<'o>(origins: impl Iterator<Item = &'o Origin> + Clone) -> HashSet<Basis> {
-    let mut wanted: HashSet<Basis> = origins.clone().flat_map(Origin::bases).collect();
-    if wanted.is_empty() {
-        return wanted;
-    }
-    let (mut missing, mut seen) = (HashSet::new(), HashSet::new());
-    for origin in origins {
-        missing.extend(origin.bases().filter(|basis| !seen.contains(basis)));
-        wanted.retain(|basis| {
-            let has = origin.has(*basis);
-            if has {
-                seen.insert(*basis);
+pub fn unfounded<'o>(origins: impl Iterator<Item = &'o Origin> + Clone) -> Vec<Basis> {
+    let mut missing = Vec::new();
+    for (at, origin) in origins.clone().enumerate() {
+        for basis in origin.bases() {
+            if !missing.contains(&basis) && !origins.clone().take(at).any(|before| before.has(basis)) {
+                missing.push(basis);
             }
-            !has
-        });
+        }
     }
     missing
 }
