@@ -44,7 +44,8 @@ fn most(view: &View) -> Result<Vec<Move>> {
     let is_large = |text: &str| estimator.text(text) > numbers.clear_min_tokens;
     let mut results: HashSet<_> = old.iter().map(|result| (result.index, result.nth)).collect();
     // What a newer result leans on is as new as that.
-    for item in view.items() {
+    let leaning = view.context.totals().leaning > 0;
+    for item in if leaning { view.items() } else { &[] } {
         for Offload { nth, basis, .. } in item.origin.offloads() {
             let index = item.origin.place().map_or(0, |place| place.index);
             if let Some(basis) = basis.filter(|_| !results.contains(&(index, *nth))) {

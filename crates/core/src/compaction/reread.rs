@@ -4,14 +4,13 @@
 use super::calls::{Answered, answered};
 use super::replace::{Move, Replacement, moves};
 use super::shape::lines::unified;
-use crate::context::{Basis, Placeholder, RECALL_READ, is_recall};
+use crate::context::{Basis, Item, Placeholder, RECALL_READ, is_recall};
 use crate::error::Result;
 use crate::log::View;
 use crate::message::{Role, ToolCall};
 use crate::summary::keep::called;
 use crate::wire;
 use serde_json::Value;
-use std::collections::{HashMap, HashSet};
 
 /// The least that a result takes to be told otherwise, in characters.
 const LEAST: usize = 400;
@@ -53,42 +52,39 @@ fn new_from(view: &View) -> Option<usize> {
 /// What would be told as what changed, but for results that `others` replace.
 pub(super) fn propose(view: &View, others: &[Move]) -> Result<Vec<Move>> {
     let Some(from) = new_from(view).filter(|_| may_reread(view)) else { return Ok(Vec::new()) };
-    let replaced: HashSet<(usize, usize)> = others
-        .iter()
-        .flat_map(|planned| &planned.blobs)
-        .map(|new| (new.blob.index, new.blob.offload.nth))
-        .collect();
-    let mut known = Known::of(view, from)?;
+    let new = view.context.since(from).iter().find_map(|item| item.origin.place());
+    let first = new.map_or(usize::MAX, |place| place.index);
+    let replaced = others.iter().flat_map(|planned| &planned.blobs);
+    let replaced = replaced.map(|new| (new.blob.index, new.blob.offload.nth)).collect();
+    let leaning = view.items().iter().flat_map(|item| item.origin.bases()).collect();
+    let mut known = Known { view, results: answered(view)?, first, replaced, leaning };
     moves(view, usize::MAX, Placeholder::Difference, |piece| {
         let result = (piece.place.index, piece.nth);
-        let may =
-            known.new.contains(&result) && !replaced.contains(&result) && !view.is_pinned(piece.place.index);
-        let basis = if may { known.basis(view, result, &replaced)? } else { return None };
-        if piece.text.chars().count() < LEAST {
+        if result.0 < first || view.is_pinned(result.0) || piece.text.chars().count() < LEAST {
             return None;
         }
-        let told = known.name(result, basis)?;
-        let old = known.text(view, (basis.index, basis.nth))?;
+        let (basis, told) = known.basis(result)?;
+        let old = known.text((basis.index, basis.nth))?;
         // One with a picture, too, is more than its text.
-        known.text(view, result)?;
+        known.text(result)?;
         let changed = match old == piece.text {
             true => String::new(),
             false => unified(&old, piece.text)?,
         };
         let write = |reference: &str| {
-            let what = match changed.is_empty() {
-                true => "Unchanged since",
-                false => "A unified diff against",
-            };
-            let tool = if view.references.by_model {
-                format!(" (read it with {RECALL_READ})")
-            } else {
-                String::new()
-            };
-            let head = format!(
-                "[{what} the last result of {told} above that is whole; all of this one is at: {reference}{tool}]"
+            let what = if changed.is_empty() { "Unchanged since" } else { "A unified diff against" };
+            let mut text = format!(
+                "[{what} the last result of {told} above that is whole; all of this one is at: {reference}"
             );
-            if changed.is_empty() { head } else { format!("{head}\n{changed}") }
+            if view.references.by_model {
+                text += &format!(" (read it with {RECALL_READ})");
+            }
+            text += "]";
+            if !changed.is_empty() {
+                text += "\n";
+                text += &changed;
+            }
+            text
         };
         let estimator = view.settings.estimator;
         // A reference is as long as any other.
@@ -96,115 +92,94 @@ pub(super) fn propose(view: &View, others: &[Move]) -> Result<Vec<Move>> {
         if 5 * short > MOST_OF_FIVE * whole {
             return None;
         }
-        *known.leaning.entry((basis.seq, basis.nth)).or_default() += 1;
+        known.leaning.push(basis);
+        known.replaced.push(result);
         let mut new = Replacement::new(&view.references, piece, Placeholder::Difference, write);
         new.blob.offload.basis = Some(basis);
         Some(new)
     })
 }
 
-/// The results of the context, and what they are of.
-struct Known {
-    /// Those that nobody was sent: index of the message, and which result of it.
-    new: HashSet<(usize, usize)>,
-    /// Of each source the results before those, oldest first.
-    sources: HashMap<String, Vec<(usize, usize)>>,
-    source_of: HashMap<(usize, usize), String>,
-    /// All of them in order, with their calls.
-    calls: Vec<((usize, usize), ToolCall<'static>)>,
-    /// How many lean on each.
-    leaning: HashMap<(u64, usize), usize>,
-    /// Where messages are, by their index.
-    positions: HashMap<usize, usize>,
+/// The results of the context, and what becomes of them.
+struct Known<'v> {
+    view: &'v View,
+    results: Vec<Answered>,
+    /// Index of the first message that nobody was sent.
+    first: usize,
+    /// Results that do not stay as they are.
+    replaced: Vec<(usize, usize)>,
+    /// What is leaned on, once for each that does.
+    leaning: Vec<Basis>,
 }
 
-impl Known {
-    fn of(view: &View, from: usize) -> Result<Known> {
-        let mut positions = HashMap::new();
-        let mut leaning = HashMap::new();
-        for (at, item) in view.items().iter().enumerate() {
-            positions.extend(item.origin.place().map(|place| (place.index, at)));
-            for basis in item.origin.bases() {
-                *leaning.entry((basis.seq, basis.nth)).or_default() += 1;
-            }
+impl Known<'_> {
+    /// What a new result can lean on, and what both are named by: the newest of its source that stands word for word, and on
+    /// which few lean so far. Nothing where the name could mean another result than that.
+    fn basis(&self, result: (usize, usize)) -> Option<(Basis, String)> {
+        let at = self.results.iter().position(|other| (other.index, other.nth) == result)?;
+        let own = self.results.get(at).filter(|own| !own.is_error && !is_recall(&own.tool))?;
+        let (source, name) = (source(own), named(own));
+        if name.is_empty() {
+            return None;
         }
-        let (mut new, mut sources, mut source_of) = (HashSet::new(), HashMap::new(), HashMap::new());
-        let results = answered(view)?;
-        let mut calls: HashMap<usize, usize> = HashMap::new();
-        for Answered { call, .. } in &results {
-            *calls.entry(call.0).or_default() += 1;
-        }
-        // One of an exchange that is not whole may not be sent.
-        let is_whole = |call: usize, result: usize| {
-            let (Some(from), Some(to)) = (positions.get(&call), positions.get(&result)) else { return false };
-            let all = view.context.get(*from).map(|item| item.size.calls);
-            let between = view.context.within(from + 1..*to);
-            all == calls.get(&call).copied()
-                && between.iter().all(|item| item.size.results > 0 || item.size.role == Role::Assistant)
-        };
-        let mut named = Vec::with_capacity(results.len());
-        for Answered { index, nth, call, tool, arguments, is_error } in results {
-            if is_error || is_recall(&tool) {
+        for other in self.results.get(..at)?.iter().rev() {
+            let is_own = self::source(other) == source;
+            if !is_own && named(other) != name {
                 continue;
             }
-            let source = source(&tool, &arguments);
-            source_of.insert((index, nth), source.clone());
-            let call_of =
-                ToolCall { id: "".into(), name: tool.into(), arguments: arguments.into(), caller: None };
-            named.push(((index, nth), call_of));
-            if positions.get(&index).is_some_and(|at| *at >= from) {
-                new.insert((index, nth));
-            } else if is_whole(call.0, index) {
-                let of: &mut Vec<_> = sources.entry(source).or_default();
-                of.push((index, nth));
+            let item = self.view.context.get(self.position(other.index)?)?;
+            let is_replaced = item.origin.is_replaced(Placeholder::Difference, other.nth)
+                || self.replaced.contains(&(other.index, other.nth));
+            if is_own && is_replaced {
+                continue;
             }
+            // One that comes with it may still become another; one that failed, or is not sent, is none to compare with.
+            if !is_own || other.index >= self.first || other.is_error || !self.is_sent(other) {
+                return None;
+            }
+            let basis = Basis { seq: item.origin.place()?.seq, index: other.index, nth: other.nth };
+            let lean = self.leaning.iter().filter(|of| **of == basis).count();
+            return (lean < MOST).then_some((basis, name));
         }
-        Ok(Known { new, sources, source_of, calls: named, leaning, positions })
+        None
     }
 
-    /// What a new result can lean on: the newest of its source that stands word for word, and on which few lean so far.
-    fn basis(
-        &self,
-        view: &View,
-        result: (usize, usize),
-        replaced: &HashSet<(usize, usize)>,
-    ) -> Option<Basis> {
-        let before = self.sources.get(self.source_of.get(&result)?)?;
-        let stands = |(index, nth): &&(usize, usize)| {
-            let item = self.positions.get(index).and_then(|at| view.context.get(*at));
-            !replaced.contains(&(*index, *nth))
-                && item.is_some_and(|item| !item.origin.is_replaced(Placeholder::Difference, *nth))
+    /// Where a message is in the context.
+    fn position(&self, index: usize) -> Option<usize> {
+        let is_it = |item: &Item| item.origin.place().is_some_and(|place| place.index == index);
+        self.view.items().iter().position(is_it)
+    }
+
+    /// True for a result of an exchange that is whole: of others not all is sent.
+    fn is_sent(&self, result: &Answered) -> bool {
+        let (Some(from), Some(to)) = (self.position(result.call.0), self.position(result.index)) else {
+            return false;
         };
-        let (index, nth) = *before.iter().rev().find(stands)?;
-        let place = view.context.get(*self.positions.get(&index)?)?.origin.place()?;
-        let few = self.leaning.get(&(place.seq, nth)).is_none_or(|leaning| *leaning < MOST);
-        few.then_some(Basis { seq: place.seq, index, nth })
-    }
-
-    /// What the call of a result is named by; nothing where another one behind its basis is named so, too: which is meant
-    /// would be anybody's guess.
-    fn name(&self, result: (usize, usize), basis: Basis) -> Option<String> {
-        let source = self.source_of.get(&result)?;
-        let at = |of: (usize, usize)| self.calls.iter().position(|(place, _)| *place == of);
-        let (from, to) = (at((basis.index, basis.nth))?, at(result)?);
-        let name = called(&self.calls.get(to)?.1);
-        let others = self.calls.get(from..to)?.iter();
-        let mut others = others.filter(|(place, _)| self.source_of.get(place) != Some(source));
-        (!name.is_empty() && others.all(|(_, call)| called(call) != name)).then_some(name)
+        let calls = self.view.context.get(from).map(|item| item.size.calls);
+        let answers = self.results.iter().filter(|other| other.call.0 == result.call.0).count();
+        let mut between = self.view.context.within(from + 1..to).iter();
+        calls == Some(answers)
+            && between.all(|item| item.size.results > 0 || item.size.role == Role::Assistant)
     }
 
     /// The text of a result that stands in the context; nothing for one that holds more.
-    fn text(&self, view: &View, (index, nth): (usize, usize)) -> Option<String> {
-        let item = view.context.get(*self.positions.get(&index)?)?;
+    fn text(&self, (index, nth): (usize, usize)) -> Option<String> {
+        let item = self.view.context.get(self.position(index)?)?;
         let value = wire::parse(index, &item.body).ok()?;
-        let message = view.format.wire().read(index, &value).ok()?;
+        let message = self.view.format.wire().read(index, &value).ok()?;
         let result = message.results().nth(nth)?;
         result.media.is_empty().then(|| result.text.to_string())
     }
 }
 
+/// What the call of a result is named by.
+fn named(result: &Answered) -> String {
+    let (name, arguments) = (result.tool.as_str().into(), result.arguments.as_str().into());
+    called(&ToolCall { id: "".into(), name, arguments, caller: None })
+}
+
 /// What a call looks at: its tool, and what of its arguments says what.
-fn source(tool: &str, arguments: &str) -> String {
+fn source(Answered { tool, arguments, .. }: &Answered) -> String {
     match serde_json::from_str(arguments) {
         Ok(Value::Object(mut fields)) => {
             fields.retain(|name, _| !BESIDE.contains(&name.as_str()));

@@ -184,6 +184,23 @@ fn x1_what_a_call_is_named_by_says_which_result_is_meant() {
 }
 
 #[test]
+fn x1_of_two_results_of_a_source_side_by_side_the_second_is_whole_where_the_first_is() {
+    for format in FORMATS {
+        let mut harness = rereads(json!({}));
+        harness.append(&[user("work on it")]);
+        let text = file("a", 60, &[]);
+        harness.append(&read(format, "one", "src/a.rs", &text));
+        harness.prepare();
+        harness.append(&calls(format, &[("two", "src/a.rs"), ("three", "src/a.rs")]));
+        let other = file("b", 60, &[]);
+        harness.append(&results(format, &[("two", &other), ("three", &text)]));
+        let sent = harness.sent();
+        let all = serde_json::to_string(&sent).unwrap();
+        assert!(!all.contains("[Unchanged since"), "the last that is whole is another one");
+    }
+}
+
+#[test]
 fn x1_a_result_with_a_picture_is_more_than_its_text() {
     let format = Format::Anthropic;
     let mut harness = rereads(json!({}));
