@@ -1,6 +1,7 @@
 //! Results that are too large to stand in a prompt even once (`S3.8`).
 
-use super::replace::{Move, Replacement, moves};
+use super::replace::{Move, Replacement, joined, moves};
+use super::reread::{self, may_reread};
 use super::rung::{RungSpec, RungWork};
 use crate::context::Placeholder;
 use crate::error::Result;
@@ -11,8 +12,8 @@ use crate::text;
 /// Run before the first prompt that a result would stand in.
 pub(super) const RUNG: RungSpec = RungSpec {
     rung: Rung::Admit,
-    fires: |view, run, _| run.trigger != Trigger::None && may_admit(view),
-    work: RungWork::Moves(propose, propose),
+    fires: |view, run, _| run.trigger != Trigger::None && (may_admit(view) || may_reread(view)),
+    work: RungWork::Moves(propose, most),
     idle: |_| Some("no tool result is too large for a prompt"),
 };
 
@@ -30,8 +31,24 @@ fn holds_large(view: &View) -> bool {
     view.context.totals().largest > view.settings.numbers.layered.large_output_tokens
 }
 
-/// What would be stored and previewed: every result above `largeOutputTokens`.
+/// What would be stored: what is too large, and of the others what was read before.
 fn propose(view: &View) -> Result<Vec<Move>> {
+    with_rereads(view, if may_admit(view) { large(view)? } else { Vec::new() })
+}
+
+/// What it may ever store.
+fn most(view: &View) -> Result<Vec<Move>> {
+    with_rereads(view, large(view)?)
+}
+
+fn with_rereads(view: &View, mut found: Vec<Move>) -> Result<Vec<Move>> {
+    let rereads = reread::propose(view, &found)?;
+    found.extend(rereads);
+    Ok(joined(found))
+}
+
+/// What would be stored and previewed: every result above `largeOutputTokens`.
+fn large(view: &View) -> Result<Vec<Move>> {
     if !holds_large(view) {
         return Ok(Vec::new());
     }

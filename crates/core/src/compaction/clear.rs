@@ -4,7 +4,7 @@
 use super::calls::{Answered, answered};
 use super::replace::{Move, Replacement, joined, moves};
 use super::rung::{MOVES_LATER, RungSpec, RungWork};
-use crate::context::{Placeholder, Totals};
+use crate::context::{Offload, Placeholder, Totals};
 use crate::error::Result;
 use crate::log::View;
 use crate::message::Role;
@@ -42,7 +42,17 @@ fn most(view: &View) -> Result<Vec<Move>> {
     }
     let estimator = view.settings.estimator;
     let is_large = |text: &str| estimator.text(text) > numbers.clear_min_tokens;
-    let results: HashSet<_> = old.iter().map(|result| (result.index, result.nth)).collect();
+    let mut results: HashSet<_> = old.iter().map(|result| (result.index, result.nth)).collect();
+    // What a newer result leans on is as new as that.
+    let leaning = view.context.totals().leaning > 0;
+    for item in if leaning { view.items() } else { &[] } {
+        for Offload { nth, basis, .. } in item.origin.offloads() {
+            let index = item.origin.place().map_or(0, |place| place.index);
+            if let Some(basis) = basis.filter(|_| !results.contains(&(index, *nth))) {
+                results.remove(&(basis.index, basis.nth));
+            }
+        }
+    }
     let mut found = moves(view, usize::MAX, Placeholder::Cleared, |piece| {
         let clears = results.contains(&(piece.place.index, piece.nth)) && is_large(piece.text);
         clears.then(|| match view.settings.preset.stubs {

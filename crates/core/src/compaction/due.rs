@@ -1,7 +1,7 @@
 //! Whether there is anything to do before a prompt is sent. It is asked every time, and most times there is not: the ladder,
 //! which most conversations never need, is climbed only then.
 
-use super::{admit, clear, emergency, process};
+use super::{admit, clear, emergency, process, reread};
 use crate::log::View;
 use crate::policy::{Rung, Trigger};
 
@@ -12,7 +12,7 @@ pub(crate) fn is_due(view: &View, trigger: Trigger) -> bool {
         || !view.fits()
         || view.settings.rungs.iter().any(|rung| match rung {
             Rung::Process => process::may_process(view),
-            Rung::Admit => admit::may_admit(view),
+            Rung::Admit => admit::may_admit(view) || reread::may_reread(view),
             Rung::Clear => clear::may_clear(view),
             // It reads the results first.
             Rung::Compress => true,

@@ -34,7 +34,11 @@ fn propose(view: &View) -> Result<Vec<Move>> {
             true => Replacement::stub(view, piece),
             false => Replacement::new(&view.references, piece, Placeholder::Reference, |at| {
                 // The document has no more than the reference; a model that has the tool is told of it.
-                if view.references.by_model { mark(view, piece, at) } else { reference(at) }
+                if view.references.by_model {
+                    mark(view, piece, piece.text.chars().count(), at)
+                } else {
+                    reference(at)
+                }
             }),
         })
     })

@@ -1,6 +1,7 @@
 //! Tool results, and inputs of calls, out to the store, something shorter in their place: what every rung without a model does.
 //! The original has a reference, so that whatever was done can be read, explained and undone.
 
+use super::lean::{self, Newest};
 use super::result::{Edit, OffloadReport};
 use super::rung::Run;
 use super::{offload, reasoning};
@@ -18,6 +19,7 @@ use crate::text;
 use crate::tokens::Estimator;
 use crate::wire::{self, Format};
 use serde_json_borrow::Value;
+use std::collections::HashMap;
 use std::rc::Rc;
 
 /// One message with results or inputs to replace.
@@ -67,14 +69,15 @@ impl Replacement {
         let reference = reference_of(&references.secret, place.index, how, nth);
         let stands = write(&reference);
         let sha256 = ids::sha256_hex(text.as_bytes());
-        let offload = Offload { nth, reference, sha256, chars: text.chars().count(), how };
+        let offload = Offload { nth, reference, sha256, chars: text.chars().count(), how, basis: None };
         Replacement { blob: NewBlob { index: place.index, offload, text: text.into() }, text: stands }
     }
 
     /// With what tells a model whether to read it again: what it is the result of, its length, what reads it, how it began.
     pub(super) fn stub(view: &View, piece: Replaceable<'_>) -> Self {
         let mut stub = Replacement::new(&view.references, piece, Placeholder::Preview, |_| String::new());
-        stub.text = begins(mark(view, piece, &stub.blob.offload.reference), piece.text);
+        let Offload { chars, reference, .. } = &stub.blob.offload;
+        stub.text = begins(mark(view, piece, *chars, reference), piece.text);
         stub
     }
 
@@ -106,9 +109,9 @@ impl Replacement {
 
 /// Where a result is, and what it is the result of: `Tool result is at: off_… (Read src/a.ts; 8,400 characters; read it with
 /// recall_read)`.
-pub(super) fn mark(view: &View, piece: Replaceable<'_>, reference: &str) -> String {
+pub(super) fn mark(view: &View, piece: Replaceable<'_>, chars: usize, reference: &str) -> String {
     let mut told: Vec<String> = call_of(view, piece).into_iter().collect();
-    told.push(format!("{} characters", piece.text.chars().count()));
+    told.push(format!("{chars} characters"));
     if view.references.by_model {
         told.push(format!("read it with {RECALL_READ}"));
     }
@@ -221,6 +224,7 @@ pub(super) fn moves(
     mut with: impl FnMut(Replaceable<'_>) -> Option<Replacement>,
 ) -> Result<Vec<Move>> {
     let mut moves = Vec::new();
+    let leaning = leaning(view);
     let mut answers = Answers::default();
     for (at, item) in view.items().iter().enumerate().take(range) {
         let may = how != Placeholder::Text || item.size.role == Role::User;
@@ -229,8 +233,13 @@ pub(super) fn moves(
         let message = view.format.wire().read(place.index, &value)?;
         let answers = answers.of(&message);
         let is_result = !matches!(how, Placeholder::Input | Placeholder::Text);
-        let is_open =
-            |nth: usize| !(item.origin.is_replaced(how, nth) || is_result && answers.get(nth) == Some(&true));
+        // What others lean on stays as long as one of them is not among the first `range` messages.
+        let is_leaned_on = |nth: usize| leaning.get(&(place.seq, nth)).is_some_and(|newest| *newest >= range);
+        let is_open = |nth: usize| {
+            !(is_result && is_leaned_on(nth)
+                || item.origin.is_replaced(how, nth)
+                || is_result && answers.get(nth) == Some(&true))
+        };
         // A result can always be put into its message.
         let fits = |new: &Replacement| {
             is_result || with_text(view.format, &value, &new.blob.offload, &new.text).is_some()
@@ -243,6 +252,16 @@ pub(super) fn moves(
         }
     }
     Ok(moves)
+}
+
+/// Where each result that others lean on is leaned on last: the position of that in the context, by the position of its
+/// message in the log and which result of it that is.
+pub(super) fn leaning(view: &View) -> HashMap<(u64, usize), usize> {
+    if view.context.totals().leaning == 0 {
+        return HashMap::new();
+    }
+    let all = view.items().iter().enumerate();
+    all.flat_map(|(at, item)| item.origin.bases().map(move |basis| ((basis.seq, basis.nth), at))).collect()
 }
 
 /// Moves in the order of the context, one for a message.
@@ -446,8 +465,9 @@ pub(super) async fn replaced(
         splices.push(Splice { at: planned.at, remove: 1, insert: vec![item] });
         blobs.extend(planned.blobs.iter().map(|replacement| replacement.blob.clone()));
     }
+    let (splices, more) = lean::settle(io, view, splices, Newest::Short).await?;
     let (splices, of_reasoning) = reasoning::unbind(io, view, splices).await?;
-    Ok((splices, blobs, freed + of_reasoning))
+    Ok((splices, blobs, freed.saturating_add_signed(-more) + of_reasoning))
 }
 
 /// The message of an offloaded item with its texts back in place; `texts` are those of its offloads, in order.

@@ -6,6 +6,7 @@ use super::floor::{Least, floor};
 use super::frame::tokens_of;
 use super::keeping::page_tokens;
 use super::laid_down::omitted;
+use super::lean::{self, Newest};
 use super::result::{CompactionResult, Edit};
 use super::rung::{AGAIN, Climbed, Run, RungSpec, RungWork};
 use super::write::{Written, by_model, fell_back, input_limit, tell};
@@ -294,9 +295,17 @@ impl SummaryUpdate {
         tell(run.io, &view, Stage::Update, 1, 0);
         let settings = &view.settings;
         let splice = proposal.splice(written.items.clone());
-        let (splices, of_reasoning) = reasoning::unbind(run.io, &view, vec![splice]).await?;
         let replaced = proposal.replaced_tokens + tokens_of(&proposal.stay);
-        let freed = replaced.saturating_sub(tokens_of(&written.items)) + of_reasoning;
+        let own = replaced.saturating_sub(tokens_of(&written.items));
+        let log = run.log();
+        let (mut settled, mut more) =
+            lean::settle(run.io, &view, vec![splice.clone()], Newest::Whole(&log)).await?;
+        // What is whole again is not to take what the summary freed.
+        if more > 0 && 2 * more.unsigned_abs() > own {
+            (settled, more) = lean::settle(run.io, &view, vec![splice], Newest::Short).await?;
+        }
+        let (splices, of_reasoning) = reasoning::unbind(run.io, &view, settled).await?;
+        let freed = own.saturating_add_signed(-more) + of_reasoning;
         let after = view.usage.after(0, freed);
         tell(run.io, &view, Stage::Validate, 1, freed);
         let fits = checkpoint::validate(after, settings.hard_limit, checkpoint::Parts::default());
@@ -312,7 +321,7 @@ impl SummaryUpdate {
         let entry = LogEntry {
             at: written.started,
             messages: proposal.compress.len(),
-            saved: replaced.saturating_sub(tokens_of(&written.items)),
+            saved: own,
             summaries: 1,
             before: view.usage.tokens,
             after,

@@ -1,5 +1,6 @@
 //! The active context: what the model sees, item by item, with running totals.
 
+use super::basis::Basis;
 use crate::checkpoint::Level;
 use crate::message::{Message, Role};
 use crate::order;
@@ -162,6 +163,9 @@ pub struct Offload {
     /// What replaces it.
     #[serde(default, skip_serializing_if = "Placeholder::is_reference")]
     pub how: Placeholder,
+    /// The result that what stands there leans on (`X2`): without it, it says nothing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub basis: Option<Basis>,
 }
 
 /// What replaces a tool result that was moved to the store.
@@ -182,6 +186,8 @@ pub enum Placeholder {
     Input,
     /// It is a text of the user: its reference, how it begins and how it ends.
     Text,
+    /// Its reference and what differs from an earlier result, which stands in the context (`X1`).
+    Difference,
 }
 
 crate::wire::named!(Placeholder {
@@ -192,6 +198,7 @@ crate::wire::named!(Placeholder {
     Processed = "processed",
     Input = "input",
     Text = "text",
+    Difference = "difference",
 });
 
 impl Placeholder {
@@ -226,6 +233,7 @@ impl Placeholder {
                 | Placeholder::Processed
                 | Placeholder::Input
                 | Placeholder::Text
+                | Placeholder::Difference
         )
     }
 }
@@ -375,6 +383,8 @@ pub struct Totals {
     pub calls: usize,
     /// References to offloads.
     pub offloads: usize,
+    /// Those of them that lean on another message.
+    pub leaning: usize,
     /// Tool results.
     pub results: usize,
     /// Tokens of results and inputs that are long enough to be cleared.
@@ -411,6 +421,8 @@ impl Totals {
         self.clearable = by(self.clearable, item.size.clearable);
         let references = item.origin.offloads().iter().filter(|offload| offload.how.refers());
         self.offloads = by(self.offloads, references.count());
+        let leaning = item.origin.offloads().iter().filter(|offload| offload.basis.is_some());
+        self.leaning = by(self.leaning, leaning.count());
     }
 }
 

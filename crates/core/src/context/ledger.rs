@@ -1,5 +1,6 @@
 //! The conservation ledger: every message of the app has exactly one fate, or the change is refused.
 
+use super::basis::unfounded;
 use super::items::{Context, CoveredRange, Departed, Offload, Origin, Place, Placeholder, Why};
 use crate::error::{Code, Error, Result};
 use crate::order;
@@ -30,6 +31,12 @@ pub struct LedgerEntry {
     /// SHA-256 of the first one's text.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sha256: Option<String>,
+    /// Index of the message with the result that its (first) result is told as what differs from.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub basis: Option<usize>,
+    /// The same of all its results, when there are several.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub bases: Vec<usize>,
     /// More about it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
@@ -61,6 +68,7 @@ impl LedgerEntry {
             return;
         }
         (self.references, self.sha256) = (Vec::new(), None);
+        (self.basis, self.bases) = (None, Vec::new());
         if self.fate == Fate::Offloaded {
             self.fate = Fate::Reduced;
         }
@@ -91,6 +99,8 @@ const REWOUND: &str =
     "a rewind left it behind; the log keeps it, and rewinding to an index behind it brings it back";
 const CLEARED: &str = "an old result was cleared, its call stays; the reference reads it";
 const COMPRESSED: &str = "a result was compressed; the reference reads the original";
+const DIFFERS: &str =
+    "a result is told as what differs from that of its basis; the reference reads all of it";
 const SHORTENED: &str = "what was too long in it was shortened; without a session nothing keeps the original";
 const RESTORED: &str = "it came after a snapshot that was restored; the log keeps it";
 const REMOVED: &str = "it was removed from the context; the log keeps it";
@@ -157,12 +167,23 @@ impl Serialize for Ledger {
 impl FateRun {
     /// The other one goes on with the same.
     fn is_before(&self, other: &FateRun) -> bool {
-        let LedgerEntry { index, fate, quoted, checkpoint, reference, references, sha256, reason } =
-            &self.first;
+        let LedgerEntry {
+            index,
+            fate,
+            quoted,
+            checkpoint,
+            reference,
+            references,
+            sha256,
+            basis,
+            bases,
+            reason,
+        } = &self.first;
         let next = &other.first;
         index + self.count == next.index
             && (fate, quoted, reference, sha256) == (&next.fate, &next.quoted, &next.reference, &next.sha256)
             && (checkpoint, references, reason) == (&next.checkpoint, &next.references, &next.reason)
+            && (basis, bases) == (&next.basis, &next.bases)
     }
 }
 
@@ -198,14 +219,23 @@ fn runs(context: &Context) -> Vec<FateRun> {
                     | Placeholder::Preview
                     | Placeholder::Processed
                     | Placeholder::Input
-                    | Placeholder::Text => None,
+                    | Placeholder::Text
+                    | Placeholder::Difference => None,
                     Placeholder::Cleared => Some(CLEARED),
                     Placeholder::Compressed => Some(COMPRESSED),
                 });
-                let reasons = [did.filter(|_| !refers), reasoning_removed.then_some(REASONING_REMOVED)];
+                let bases: Vec<usize> = item.origin.bases().map(|basis| basis.index).collect();
+                let basis = bases.first().copied();
+                let bases = if bases.len() > 1 { bases } else { Vec::new() };
+                let reasons = [
+                    did.filter(|_| !refers),
+                    basis.map(|_| DIFFERS),
+                    reasoning_removed.then_some(REASONING_REMOVED),
+                ];
                 let reasons: Vec<&str> = reasons.into_iter().flatten().collect();
                 let reason = (!reasons.is_empty()).then(|| reasons.join("; "));
-                let edited = LedgerEntry { reason, ..referring(entry(place.index, fate), references) };
+                let edited =
+                    LedgerEntry { basis, bases, reason, ..referring(entry(place.index, fate), references) };
                 runs.push(run(1, edited));
             }
             Origin::Summary { checkpoint, covers, quotes, .. } => {
@@ -253,6 +283,8 @@ fn entry(index: usize, fate: Fate) -> LedgerEntry {
         reference: None,
         references: Vec::new(),
         sha256: None,
+        basis: None,
+        bases: Vec::new(),
         reason: None,
     }
 }
@@ -268,7 +300,8 @@ fn referring<'o>(entry: LedgerEntry, offloads: impl Iterator<Item = &'o Offload>
     }
 }
 
-/// Refuses a context in which a message of the first `messages` has no fate, or two.
+/// Refuses a context in which a message of the first `messages` has no fate, or two, or leans on one that does not stand in it
+/// (`X2`).
 ///
 /// Errors: [`Code::Poisoned`] naming the message; it means a fault of the engine, and nothing was written.
 pub fn conserve(context: &Context, messages: usize) -> Result<()> {
@@ -277,10 +310,13 @@ pub fn conserve(context: &Context, messages: usize) -> Result<()> {
 
 /// The same for items whose bodies were not read.
 pub(crate) fn conserve_origins<'o>(
-    origins: impl Iterator<Item = &'o Origin>,
+    origins: impl Iterator<Item = &'o Origin> + Clone,
     left: &[Departed],
     messages: usize,
 ) -> Result<()> {
+    if let Some(basis) = unfounded(origins.clone()).into_iter().next() {
+        return Err(broken(basis.index, "is leaned on, and does not stand there"));
+    }
     let mut ranges: Vec<(usize, usize)> = left.iter().map(|left| (left.from, left.to)).collect();
     for origin in origins {
         match origin {
@@ -329,6 +365,7 @@ mod tests {
             sha256: format!("{index:x}"),
             chars: 1,
             how: Placeholder::Reference,
+            basis: None,
         };
         let offloads = (0..messages).step_by(4).map(|index| (index, offload(index))).collect();
         let origin = Origin::Summary {

@@ -1,11 +1,13 @@
 //! The context of a session: what is in it, what became of every message, and where a history may be cut.
 
+mod basis;
 mod items;
 mod ledger;
 mod recall_tools;
 mod session_log;
 pub mod split;
 
+pub use basis::{Basis, unfounded};
 pub use items::{
     Context, CoveredRange, Departed, Item, MessageSource, Offload, Origin, PinProposal, Place, Placeholder,
     Size, Splice, SummaryMeta, Totals, Why,

@@ -93,7 +93,8 @@ fn whole(reference: &str, head: &BlobHead, bytes: Vec<u8>) -> Result<String> {
 
 fn blob(reference: &str, head: BlobHead, text: String) -> NewBlob {
     let BlobHead { index, nth, chars, sha256, .. } = head;
-    let offload = Offload { nth, reference: reference.into(), sha256, chars, how: Placeholder::Reference };
+    let (reference, how, basis) = (reference.into(), Placeholder::Reference, None);
+    let offload = Offload { nth, reference, sha256, chars, how, basis };
     NewBlob { index, offload, text: text.into() }
 }
 

@@ -17,7 +17,7 @@ use super::watermark::{HostRecord, Watermark};
 use super::wide;
 use super::{jobs, offloads, rebuild, renamed, seal};
 use crate::context::{
-    Context, Departed, Item, MessageSource, Origin, Splice, Why, conserve_origins, join_left,
+    Context, Departed, Item, MessageSource, Origin, Splice, Why, conserve_origins, join_left, unfounded,
 };
 use crate::error::{Code, Error, Result};
 use crate::keys::batch::{Batch, Durability, Key, KeyPart, keys};
@@ -352,7 +352,18 @@ pub(crate) async fn readable(
     left: Vec<Departed>,
     messages: usize,
 ) -> Result<(Vec<Unread>, Vec<Departed>, usize)> {
-    let items = with_bodies(io, sid, items).await?;
+    let mut items = with_bodies(io, sid, items).await?;
+    // What leaned on one of those stands for itself again.
+    let gone = unfounded(items.iter().map(|(origin, _)| origin));
+    if !gone.is_empty() {
+        for (origin, body) in &mut items {
+            if let Some(place) = origin.place().filter(|_| origin.bases().any(|basis| gone.contains(&basis)))
+            {
+                (*origin, *body) = (Origin::Message(place), None);
+            }
+        }
+        items = with_bodies(io, sid, items).await?;
+    }
     let is_whole =
         |left: &[Departed]| conserve_origins(items.iter().map(|(origin, _)| origin), left, messages);
     if is_whole(&left).is_ok() {

@@ -379,7 +379,7 @@ impl State {
         row.tail_from = row.next_seq + 1;
         let (whole, splices) = record::store_change(&self.context, &change.splices, generation)?;
         let view = ViewRow {
-            v: record::version_of(&splices),
+            v: record::version_of(whole.as_deref(), &splices),
             generation,
             to: row.tail_from,
             messages: row.messages,

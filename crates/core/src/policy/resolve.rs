@@ -135,7 +135,12 @@ impl Settings {
                 false => Fallback::None,
             }),
             keep: keep(options, &numbers)?,
-            admits_at_once: options.has_group("admit"),
+            // One that says no more than how rereads are told does not say that.
+            admits_at_once: options.has_group("admit")
+                && (!options.has("admit.rereads")
+                    || options.has("admit.maxTokens")
+                    || options.has("admit.previewChars")),
+            rereads: options.flag("admit.rereads").unwrap_or(false),
             recall: options.flag("recall"),
             app_shortens: options.has("summarize.forResults"),
             concurrency: options.count("summarize.concurrency").unwrap_or(DEFAULT_CONCURRENCY),

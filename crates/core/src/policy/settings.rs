@@ -140,6 +140,8 @@ pub struct Settings {
     pub leaves: Option<usize>,
     /// The app says which results are too large for a prompt: they leave it whatever its size.
     pub admits_at_once: bool,
+    /// A result that was read before is told as what changed since (`X1`).
+    pub rereads: bool,
     /// The app says whether the model can recall; else its tools say it.
     pub recall: Option<bool>,
     /// The app's `summarizeResult` shortens single results (`S2.8`).

@@ -7,7 +7,7 @@
 use super::fork::begin_staging;
 use super::operations::Session;
 use crate::compaction;
-use crate::context::{CoveredRange, Erased, Item, Origin, Size};
+use crate::context::{CoveredRange, Erased, Item, Offload, Origin, Size};
 use crate::error::{Code, Error, Result};
 use crate::keys::batch::{Batch, Durability, Key, KeyPart, keys};
 use crate::keys::ids;
@@ -315,6 +315,10 @@ impl<'a> ErasedCopy<'a> {
         let index = self.erasure.index;
         let (origin, body) = match origin {
             Origin::Edited { place, .. } if place.index == index => (Origin::Message(place), body),
+            // What differs from the message quotes it.
+            Origin::Edited { place, ref offloads, .. } if leans_on(offloads, index) => {
+                (Origin::Message(place), body)
+            }
             Origin::Summary { checkpoint, covers, quotes, prose, made } => {
                 let without = |cover: CoveredRange| {
                     let offloads = cover.offloads.into_iter().filter(|(of, _)| *of != index).collect();
@@ -373,6 +377,10 @@ impl<'a> ErasedCopy<'a> {
         }
         Ok(())
     }
+}
+
+fn leans_on(offloads: &[Offload], index: usize) -> bool {
+    offloads.iter().any(|offload| offload.basis.is_some_and(|basis| basis.index == index))
 }
 
 fn renamed_key(mut key: Key, sid: &str) -> Key {

@@ -6,7 +6,7 @@
 //! offloaded: so a rewind works inside a fork too. The offloads keep their references and are rows of the fork's own.
 
 use super::operations::{Opened, Session};
-use crate::context::{CoveredRange, Item, MessageSource, Origin, Place, Splice, SummaryMeta};
+use crate::context::{Basis, CoveredRange, Item, MessageSource, Offload, Origin, Place, Splice, SummaryMeta};
 use crate::error::{Code, Error, Result};
 use crate::keys::batch::{Batch, Durability, Key, KeyPart, keys};
 use crate::keys::ids;
@@ -225,11 +225,20 @@ impl ForkDraft {
         let origin = match &item.origin {
             Origin::Message(place) => Origin::Message(to(place)?),
             Origin::Edited { place, .. } if self.lost.contains(&place.seq) => Origin::Message(to(place)?),
-            Origin::Edited { place, offloads, reasoning_removed } => Origin::Edited {
-                place: to(place)?,
-                offloads: offloads.clone(),
-                reasoning_removed: *reasoning_removed,
-            },
+            Origin::Edited { place, offloads, reasoning_removed } => {
+                let moved = |offload: &Offload| {
+                    let basis = offload.basis.map(|Basis { seq, index, nth }| {
+                        let Place { seq, index } = to(&Place { seq, index })?;
+                        Ok::<_, Error>(Basis { seq, index, nth })
+                    });
+                    Ok(Offload { basis: basis.transpose()?, ..offload.clone() })
+                };
+                Origin::Edited {
+                    place: to(place)?,
+                    offloads: offloads.iter().map(moved).collect::<Result<_>>()?,
+                    reasoning_removed: *reasoning_removed,
+                }
+            }
             Origin::Summary { checkpoint, quotes, prose, made, .. } => {
                 let quotes = quotes.iter().filter(|place| !self.lost.contains(&place.seq));
                 let quotes = quotes.map(to).collect::<Result<Vec<Place>>>()?;

@@ -4,7 +4,7 @@
 use super::operations::{OutItem, out};
 use super::sendable::{Sending, parsed};
 use super::usage::usage_of;
-use crate::compaction::Edit;
+use crate::compaction::{Edit, lean};
 use crate::context::{Context, Fate, Item, MessageSource, Origin, Place};
 use crate::error::{Code, Error, Result};
 use crate::log::sent::OmittedMessage;
@@ -35,6 +35,11 @@ async fn mend(io: &Io, guard: &SessionGuard, nth: u64) -> Result<Sending> {
         let values = parsed(&items)?;
         guard.format().rules().repair(&values)
     };
+    // What leans on a message that is not sent as it is says nothing.
+    let is_sent = |at: usize| repaired.iter().any(|part| matches!(part, Repaired::Keep(kept) if *kept == at));
+    if guard.context().totals().leaning > 0 && lean::unsent(io, guard, &is_sent).await? {
+        return Box::pin(mend(io, guard, nth)).await;
+    }
     let omitted = omitted(&items, &repaired, &changes);
     if guard.state().omitted != omitted {
         tell(io, &items, &changes);

@@ -2,10 +2,11 @@
 //! a history that the provider takes.
 
 use super::operations::Session;
+use crate::compaction::lean::{self, Newest};
 use crate::compaction::reasoning;
 use crate::context::{Departed, Item, Origin, Splice, Why, join_left};
 use crate::error::{Error, Result};
-use crate::log::{Cause, ContextChange, State};
+use crate::log::{Cause, ContextChange, LogReader, State};
 use crate::message::Exchanges;
 use crate::step::Machine;
 use crate::wire;
@@ -25,8 +26,10 @@ impl Session {
                 return Ok(Vec::new());
             }
             let splice = |at: &usize| Splice { at: *at, remove: 1, insert: Vec::new() };
-            let (splices, _) =
-                reasoning::unbind(&io, &guard.view(), removed.iter().map(splice).collect()).await?;
+            let splices = removed.iter().map(splice).collect();
+            let log = LogReader::of(&guard.state());
+            let (splices, _) = lean::settle(&io, &guard.view(), splices, Newest::Whole(&log)).await?;
+            let (splices, _) = reasoning::unbind(&io, &guard.view(), splices).await?;
             let mut after = guard.context().clone();
             after.apply(&splices);
             check(&guard.state(), after.items())?;

@@ -12,7 +12,7 @@ use crate::policy::Rung;
 use crate::step::{Io, Machine};
 
 /// Changes of the context that leave a compaction to be taken back: its messages stay as they are.
-const BESIDE: [&str; 2] = ["pin", "reasoning"];
+const BESIDE: [&str; 3] = ["pin", "reasoning", "whole"];
 
 impl Session {
     /// Takes the last compaction back, with all its steps: the messages that it changed or replaced stand in the context

@@ -86,6 +86,7 @@ mod recovery_rules;
 mod redaction_rules;
 mod reference_rules;
 mod report_rules;
+mod reread_rules;
 mod rewind_rules;
 mod salvage_rules;
 mod schema_rules;

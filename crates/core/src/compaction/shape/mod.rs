@@ -8,6 +8,7 @@ mod digest;
 mod fit;
 mod html;
 mod json;
+pub(super) mod lines;
 mod log;
 mod outline;
 mod search;

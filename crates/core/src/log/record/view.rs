@@ -1,7 +1,9 @@
 //! A view as it is stored: what stands in the context, item by item, whole or as a change of the view before.
 
 use super::{LogRow, RowKind, SCHEMA, is_default};
-use crate::context::{Context, CoveredRange, Departed, Item, Offload, Origin, Place, Splice, SummaryMeta};
+use crate::context::{
+    Context, CoveredRange, Departed, Item, Offload, Origin, Place, Placeholder, Splice, SummaryMeta,
+};
 use crate::error::{Code, Error, Result};
 use crate::keys::ids;
 use crate::log::View;
@@ -14,7 +16,9 @@ use std::rc::Rc;
 pub(crate) const WHOLE_EVERY: u64 = 32;
 
 /// Version of a view in which a summary inherits offloads: a release that does not know of that would lose them.
-pub(super) const NEWEST: u32 = 201;
+const HEIRS: u32 = 201;
+/// Version of a view in which a message leans on another: a release that does not know of that would part them.
+pub(super) const NEWEST: u32 = 301;
 
 /// The body of a log row of kind `view`.
 #[derive(Debug, Serialize, Deserialize)]
@@ -47,7 +51,7 @@ impl ViewNote {
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct ViewRow {
-    /// [`super::SCHEMA`], or [`NEWEST`].
+    /// [`super::SCHEMA`], [`HEIRS`] or [`NEWEST`].
     pub v: u32,
     /// Number of the view, from 1.
     pub generation: u64,
@@ -187,6 +191,18 @@ impl StoredItem {
             _ => None,
         }
     }
+
+    /// It leans on another message, or did.
+    fn differs(&self) -> bool {
+        let is_difference = |offload: &Offload| offload.how == Placeholder::Difference;
+        match self {
+            StoredItem::Edited { offloads, .. } => offloads.iter().any(is_difference),
+            StoredItem::Summary { covers, .. } => {
+                covers.iter().flat_map(|cover| &cover.offloads).any(|(_, offload)| is_difference(offload))
+            }
+            StoredItem::Messages(..) | StoredItem::Acknowledgement { .. } => false,
+        }
+    }
 }
 
 /// The stored form of items; neighbouring messages become runs.
@@ -314,9 +330,16 @@ fn text(body: &RawValue) -> Rc<str> {
 }
 
 /// The version of a view with these changes.
-pub(crate) fn version_of(splices: &[StoredSplice]) -> u32 {
-    let mut items = splices.iter().flat_map(|splice| &splice.insert);
-    if items.any(|item| item.heir().is_some()) { NEWEST } else { SCHEMA }
+pub(crate) fn version_of(whole: Option<&[StoredItem]>, splices: &[StoredSplice]) -> u32 {
+    let changed = splices.iter().flat_map(|splice| &splice.insert);
+    let items = whole.unwrap_or_default().iter().chain(changed);
+    if items.clone().any(StoredItem::differs) {
+        NEWEST
+    } else if items.clone().any(|item| item.heir().is_some()) {
+        HEIRS
+    } else {
+        SCHEMA
+    }
 }
 
 /// The stored form of a change of `context`, or of the whole result where that is due or nothing of `context` stays.

@@ -242,6 +242,7 @@ impl Portable {
             sha256: ids::sha256_hex(text.as_bytes()),
             chars: text.chars().count(),
             how,
+            basis: None,
         }
     }
 

@@ -252,7 +252,7 @@ pub(super) fn read_offload(text: &str) -> Result<NewBlob> {
         return Err(Error::new(Code::InvalidMessage, "it is not the offload that was exported"));
     }
     let chars = text.chars().count();
-    let offload = Offload { nth, reference, sha256, chars, how: Placeholder::Reference };
+    let offload = Offload { nth, reference, sha256, chars, how: Placeholder::Reference, basis: None };
     Ok(NewBlob { index, offload, text: text.into() })
 }
 
