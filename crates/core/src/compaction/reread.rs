@@ -57,7 +57,7 @@ pub(super) fn propose(view: &View, others: &[Move]) -> Result<Vec<Move>> {
     let replaced = others.iter().flat_map(|planned| &planned.blobs);
     let replaced = replaced.map(|new| (new.blob.index, new.blob.offload.nth)).collect();
     let leaning = view.items().iter().flat_map(|item| item.origin.bases()).collect();
-    let mut known = Known { view, results: answered(view)?, first, replaced, leaning };
+    let mut known = KnownResults { view, results: answered(view)?, first, replaced, leaning };
     moves(view, usize::MAX, Placeholder::Difference, |piece| {
         let result = (piece.place.index, piece.nth);
         if result.0 < first || view.is_pinned(result.0) || piece.text.chars().count() < LEAST {
@@ -101,7 +101,7 @@ pub(super) fn propose(view: &View, others: &[Move]) -> Result<Vec<Move>> {
 }
 
 /// The results of the context, and what becomes of them.
-struct Known<'v> {
+struct KnownResults<'v> {
     view: &'v View,
     results: Vec<Answered>,
     /// Index of the first message that nobody was sent.
@@ -112,7 +112,7 @@ struct Known<'v> {
     leaning: Vec<Basis>,
 }
 
-impl Known<'_> {
+impl KnownResults<'_> {
     /// What a new result can lean on, and what both are named by: the newest of its source that stands word for word, and on
     /// which few lean so far. Nothing where the name could mean another result than that.
     fn basis(&self, result: (usize, usize)) -> Option<(Basis, String)> {

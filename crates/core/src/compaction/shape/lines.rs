@@ -32,38 +32,38 @@ pub(crate) fn unified(old: &str, new: &str) -> Option<String> {
 
 /// A line of both, of the old text alone, or of the new one alone: where it is in each, or would be.
 #[derive(Debug, Clone, Copy)]
-struct Step {
-    kind: Kind,
+struct LineStep {
+    kind: StepKind,
     old: usize,
     new: usize,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Kind {
+enum StepKind {
     Same,
     Removed,
     Added,
 }
 
-impl Step {
+impl LineStep {
     fn is_change(&self) -> bool {
-        self.kind != Kind::Same
+        self.kind != StepKind::Same
     }
 }
 
-fn write_hunk(out: &mut String, hunk: &[Step], old: &[&str], new: &[&str]) {
+fn write_hunk(out: &mut String, hunk: &[LineStep], old: &[&str], new: &[&str]) {
     let Some(first) = hunk.first() else { return };
-    let of_old = hunk.iter().filter(|step| step.kind != Kind::Added).count();
-    let of_new = hunk.iter().filter(|step| step.kind != Kind::Removed).count();
+    let of_old = hunk.iter().filter(|step| step.kind != StepKind::Added).count();
+    let of_new = hunk.iter().filter(|step| step.kind != StepKind::Removed).count();
     // As `diff -u` counts: where there is no line, the one before it.
     let from = |at: usize, count: usize| at + usize::from(count > 0);
     let (from_old, from_new) = (from(first.old, of_old), from(first.new, of_new));
     *out += &format!("@@ -{from_old},{of_old} +{from_new},{of_new} @@\n");
     for step in hunk {
         let (mark, line) = match step.kind {
-            Kind::Same => (' ', new.get(step.new)),
-            Kind::Removed => ('-', old.get(step.old)),
-            Kind::Added => ('+', new.get(step.new)),
+            StepKind::Same => (' ', new.get(step.new)),
+            StepKind::Removed => ('-', old.get(step.old)),
+            StepKind::Added => ('+', new.get(step.new)),
         };
         out.push(mark);
         out.push_str(line.copied().unwrap_or_default());
@@ -72,7 +72,7 @@ fn write_hunk(out: &mut String, hunk: &[Step], old: &[&str], new: &[&str]) {
 }
 
 /// The shortest way from the old lines to the new ones (Myers); nothing where it is too long.
-fn script(old: &[&str], new: &[&str]) -> Option<Vec<Step>> {
+fn script(old: &[&str], new: &[&str]) -> Option<Vec<LineStep>> {
     let common = |pairs: &mut dyn Iterator<Item = (&&str, &&str)>| pairs.take_while(|(a, b)| a == b).count();
     let head = common(&mut old.iter().zip(new));
     let (a, b) = (old.get(head..)?, new.get(head..)?);
@@ -113,10 +113,10 @@ fn script(old: &[&str], new: &[&str]) -> Option<Vec<Step>> {
         }
         reached.push(row);
     }
-    let mut steps: Vec<Step> = Vec::new();
+    let mut steps: Vec<LineStep> = Vec::new();
     let (mut x, mut y) = (n, m);
     let mut step = |kind, x: isize, y: isize| {
-        steps.push(Step { kind, old: head + x.max(0) as usize, new: head + y.max(0) as usize });
+        steps.push(LineStep { kind, old: head + x.max(0) as usize, new: head + y.max(0) as usize });
     };
     for d in (1..=found?).rev() {
         let row = reached.get(d as usize - 1)?;
@@ -129,23 +129,27 @@ fn script(old: &[&str], new: &[&str]) -> Option<Vec<Step>> {
         let behind = if above { from_x } else { from_x + 1 };
         while x > behind {
             (x, y) = (x - 1, y - 1);
-            step(Kind::Same, x, y);
+            step(StepKind::Same, x, y);
         }
         match above {
-            true => step(Kind::Added, from_x, from_y),
-            false => step(Kind::Removed, from_x, from_y),
+            true => step(StepKind::Added, from_x, from_y),
+            false => step(StepKind::Removed, from_x, from_y),
         }
         (x, y) = (from_x, from_y);
     }
     while x > 0 && y > 0 {
         (x, y) = (x - 1, y - 1);
-        step(Kind::Same, x, y);
+        step(StepKind::Same, x, y);
     }
     for nth in (0..head).rev() {
-        steps.push(Step { kind: Kind::Same, old: nth, new: nth });
+        steps.push(LineStep { kind: StepKind::Same, old: nth, new: nth });
     }
     steps.reverse();
     let (old_end, new_end) = (old.len() - tail, new.len() - tail);
-    steps.extend((0..tail).map(|nth| Step { kind: Kind::Same, old: old_end + nth, new: new_end + nth }));
+    steps.extend((0..tail).map(|nth| LineStep {
+        kind: StepKind::Same,
+        old: old_end + nth,
+        new: new_end + nth,
+    }));
     Some(steps)
 }
