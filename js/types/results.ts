@@ -50,7 +50,7 @@ export interface LedgerEntry {
   refs?: string[];
   /** SHA-256 of the first stored text, in hex. Of an erased message: of the message. */
   sha256?: string;
-  /** Index of the message with the result that its first result is told as a difference from (`admit.rereads`). That one is in
+  /** Index of the message with the result that its first result is shown as a difference from (`admit.rereads`). That one is in
    *  every prompt that this one is in. */
   basis?: number;
   /** The same for all its results, if there are several. */

@@ -37,7 +37,8 @@ pub(crate) async fn settle(
     if gone.is_empty() {
         return Ok((splices, 0));
     }
-    let mut settled = Settled { io, view, newest: newest_of(after.items(), &gone), how: newest, more: 0 };
+    let mut settled =
+        CompletedChange { io, view, newest: newest_of(after.items(), &gone), how: newest, more: 0 };
     let mut completed = Vec::with_capacity(splices.len());
     for mut splice in splices {
         for item in &mut splice.insert {
@@ -81,7 +82,7 @@ fn newest_of(items: &[Item], gone: &[Basis]) -> Vec<(Basis, u64, usize)> {
     newest
 }
 
-struct Settled<'s> {
+struct CompletedChange<'s> {
     io: &'s Io,
     view: &'s View,
     newest: Vec<(Basis, u64, usize)>,
@@ -89,7 +90,7 @@ struct Settled<'s> {
     more: isize,
 }
 
-impl Settled<'_> {
+impl CompletedChange<'_> {
     /// The item as it can stand without `gone`.
     async fn item(&mut self, item: &mut Item, gone: &[Basis]) -> Result<()> {
         let broken =
@@ -150,8 +151,13 @@ pub(crate) async fn unsent(io: &Io, guard: &SessionGuard, is_sent: &dyn Fn(usize
         return Ok(false);
     }
     let log = LogReader::of(&guard.state());
-    let mut settled =
-        Settled { io, view: &view, newest: newest_of(items, &gone), how: Newest::Whole(&log), more: 0 };
+    let mut settled = CompletedChange {
+        io,
+        view: &view,
+        newest: newest_of(items, &gone),
+        how: Newest::Whole(&log),
+        more: 0,
+    };
     let mut splices = Vec::new();
     for (at, item) in items.iter().enumerate() {
         let mut now = item.clone();

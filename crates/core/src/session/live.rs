@@ -35,14 +35,20 @@ pub struct LiveFacts {
     pub text: Rc<str>,
 }
 
+/// Where they go; nothing where they have no place.
+type Placed = Result<Option<LiveFacts>>;
+
+/// What is left of each message that had some.
+type TakenAway = Vec<Option<Rest>>;
+
 /// What is called where an app gives live facts, or hands over a history that has some.
 pub struct Live {
     /// See [`fenced`].
     pub(super) fenced: fn(&SessionGuard, &str) -> Result<String>,
     /// See [`placed`].
-    pub(super) placed: fn(&Io, &SessionGuard, &str, &[OutItem]) -> Result<Option<LiveFacts>>,
+    pub(super) placed: fn(&Io, &SessionGuard, &str, &[OutItem]) -> Placed,
     /// See [`taken`].
-    pub(super) taken: fn(&SessionGuard, &[Rc<str>]) -> Vec<Option<Rest>>,
+    pub(super) taken: fn(&SessionGuard, &[Rc<str>]) -> TakenAway,
 }
 
 /// Live facts.
@@ -101,7 +107,7 @@ fn closed(text: &str) -> String {
 
 /// Where fenced facts go in the prompt of the context, of which `items` are the last: into the last message where that is the
 /// user's and roles alternate, else into one of their own. Nothing where the model goes on with what it said.
-fn placed(io: &Io, guard: &SessionGuard, text: &str, items: &[OutItem]) -> Result<Option<LiveFacts>> {
+fn placed(io: &Io, guard: &SessionGuard, text: &str, items: &[OutItem]) -> Placed {
     let format = guard.format();
     let Some(body) = last(guard, items) else { return Ok(None) };
     let message = wire::parse(0, &body)?;
@@ -134,7 +140,7 @@ fn last(guard: &SessionGuard, items: &[OutItem]) -> Option<Rc<str>> {
 }
 
 /// Of each message, what is left without live facts of this session, where it ends with some.
-fn taken(guard: &SessionGuard, bodies: &[Rc<str>]) -> Vec<Option<Rest>> {
+fn taken(guard: &SessionGuard, bodies: &[Rc<str>]) -> TakenAway {
     let secret = guard.state().row.secret.clone();
     bodies.iter().map(|body| if body.contains(MARK) { without(&secret, body) } else { None }).collect()
 }
