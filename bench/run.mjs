@@ -5,7 +5,8 @@
  * other keys carry their unit, as in `{ case: "1,000 messages", "plan (ms)": 3.2 }`; and, where figures need them,
  * `notes`, sentences on what they mean, and `plot(rows)`, an SVG. Rows are printed as a table and written to
  * out/NAME.json. With `--report` they are written to reports/NAME.json too, to be committed, and the plot to
- * reports/NAME.svg. `--endpoint URL --model NAME` is a model for those that ask one, by Chat Completions.
+ * reports/NAME.svg. `--endpoint URL --model NAME` is a model for those that ask one, by Chat Completions; `--policy NAME` is one
+ * of those that are compared.
  */
 
 import { mkdirSync, readdirSync, writeFileSync } from "node:fs";
@@ -19,7 +20,7 @@ const known = readdirSync(here)
   .filter((file) => file.endsWith(ending))
   .map((file) => file.slice(0, -ending.length))
   .sort();
-const options = { report: { type: "boolean" }, endpoint: { type: "string" }, model: { type: "string" } };
+const options = { report: { type: "boolean" }, endpoint: { type: "string" }, model: { type: "string" }, policy: { type: "string" } };
 const { values, positionals } = parseArgs({ options, allowPositionals: true });
 const wanted = positionals.length > 0 ? positionals : known;
 const unknown = wanted.filter((name) => !known.includes(name));
