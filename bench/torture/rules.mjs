@@ -1,6 +1,6 @@
 /** Published thresholds of other products, as rules that the evaluator replays: triggers, with one operator for all. */
 
-import { baselines, replay } from "context-compactor-evaluator";
+import { baselines, replay } from "../../pkg-evaluator/dist/entry/evaluator-inline.js";
 import { PRICES } from "../front/bill.mjs";
 
 /** The window that the thresholds were published for. */
