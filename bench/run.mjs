@@ -6,7 +6,7 @@
  * `notes`, sentences on what they mean, and `plot(rows)`, an SVG. Rows are printed as a table and written to
  * out/NAME.json. With `--report` they are written to reports/NAME.json too, to be committed, and the plot to
  * reports/NAME.svg. `--endpoint URL --model NAME` is a model for those that ask one, by Chat Completions. `--data FILE` gives the
- * bench `search` questions of yours in place of the recorded ones.
+ * bench `search` questions of yours in place of the recorded ones, and `--policy NAME` is one of those that `torture` compares.
  */
 
 import { mkdirSync, readdirSync, writeFileSync } from "node:fs";
@@ -21,7 +21,7 @@ const known = readdirSync(here)
   .map((file) => file.slice(0, -ending.length))
   .sort();
 const text = { type: "string" };
-const options = { report: { type: "boolean" }, endpoint: text, model: text, data: text };
+const options = { report: { type: "boolean" }, endpoint: text, model: text, data: text, policy: text };
 const { values, positionals } = parseArgs({ options, allowPositionals: true });
 const wanted = positionals.length > 0 ? positionals : known;
 const unknown = wanted.filter((name) => !known.includes(name));

@@ -1,5 +1,5 @@
 /**
- * The figures of docs/comparison.md and docs/figures.md are those of the committed reports, and what it says of SDKs is what their sources do. `BLESS=1`
+ * The figures of docs/comparison.md, docs/torture.md and docs/figures.md are those of the committed reports, and what it says of SDKs is what their sources do. `BLESS=1`
  * writes those of the former anew.
  */
 
@@ -13,15 +13,15 @@ const PAGE = "docs/comparison.md";
 const report = (name) => new Map(JSON.parse(read(`bench/reports/${name}.json`)).rows.map((row) => [row.case, row]));
 
 /** The lines of the table below a heading, without its head. */
-function lines(heading) {
-  const lines = read(PAGE).split(`\n## ${heading}\n`)[1].split("\n## ")[0].split("\n").filter((line) => line.startsWith("|"));
+function lines(heading, page = PAGE) {
+  const lines = read(page).split(`\n## ${heading}\n`)[1].split("\n## ")[0].split("\n").filter((line) => line.startsWith("|"));
   return lines.slice(2);
 }
 
-function same(heading, expected) {
+function same(heading, expected, page = PAGE) {
   const made = expected.map((cells) => `| ${cells.join(" | ")} |`);
-  if (process.env.BLESS === "1") writeFileSync(new URL(PAGE, root), read(PAGE).replace(lines(heading).join("\n"), () => made.join("\n")));
-  assert.deepEqual(lines(heading), made, "run with BLESS=1 and read the change");
+  if (process.env.BLESS === "1") writeFileSync(new URL(page, root), read(page).replace(lines(heading, page).join("\n"), () => made.join("\n")));
+  assert.deepEqual(lines(heading, page), made, "run with BLESS=1 and read the change");
 }
 const percent = (part) => `${Math.round(100 * part)} %`;
 
@@ -104,4 +104,32 @@ test("E28: what is said of SDKs is of the versions that are installed, and of wh
   assert.match(summarization, /DEFAULT_TRIM_TOKEN_LIMIT = 4e3/);
   assert.match(summarization, /return `Error generating summary: /);
   assert.match(summarization, /REMOVE_ALL_MESSAGES/);
+});
+
+const TORTURE = "docs/torture.md";
+
+test("X17: the tables of docs/torture.md are those of bench/reports/torture.json", () => {
+  const rows = [...report("torture").values()];
+  const cost = (number) => `${Math.round(100 * number)} %`;
+  const sessions = rows.filter(({ by }) => by !== "rule");
+  same(
+    "What happened",
+    sessions.map((row) => [row.case, row.by || "–", row.stuck, row.invalid, row["invalid, strict"], row["constraint lost"], cost(row.cost), String(row.asked), row.where || "–"]),
+    TORTURE,
+  );
+  const rules = rows.filter(({ by }) => by === "rule");
+  same("Published thresholds", rules.map((row) => [row.case, row.stuck, cost(row.cost), cost(row["over the optimum"])]), TORTURE);
+});
+
+test("X17: the histories of docs/torture.md are those that were played, and so is what is said of them", () => {
+  const { notes, rows } = JSON.parse(read("bench/reports/torture.json"));
+  const histories = notes.flatMap((note) => /^history (\d+): (.*) \(\d+ messages\)$/.exec(note)?.slice(1, 3).join(". ") ?? []);
+  const section = read(TORTURE).split("\n## The histories\n")[1].split("\n## ")[0];
+  assert.deepEqual(section.match(/^\d+\. [^:\n]+/gm), histories);
+  // Each failure that is named, in the history that has it.
+  const where = (name, key) => (rows.find((row) => row.case === name).where.split("; ").find((part) => part.startsWith(`${key} `)) ?? "").split(" ").slice(1).map(Number);
+  const named = read(TORTURE).split("\n## Failures that were reported elsewhere\n")[1].split("\n## ")[0];
+  const shown = [...named.matchAll(/\| `([^`]+)`: (stuck|invalid|strict|lost) in (\d+) \|/g)];
+  assert.ok(shown.length > 3);
+  for (const [, name, key, nth] of shown) assert.ok(where(name, key).includes(Number(nth)), `${name}: ${key} in ${nth}`);
 });
