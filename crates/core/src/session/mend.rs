@@ -37,7 +37,8 @@ async fn mend(io: &Io, guard: &SessionGuard, nth: u64) -> Result<Sending> {
     };
     // What leans on a message that is not sent as it is says nothing.
     let is_sent = |at: usize| repaired.iter().any(|part| matches!(part, Repaired::Keep(kept) if *kept == at));
-    if guard.context().totals().leaning > 0 && lean::unsent(io, guard, &is_sent).await? {
+    let leans = guard.context().totals().leaning > 0;
+    if leans && lean::unsent(io, guard, &is_sent).await? {
         return Box::pin(mend(io, guard, nth)).await;
     }
     let omitted = omitted(&items, &repaired, &changes);
