@@ -5,6 +5,7 @@ use context_compactor_core::Code;
 use context_compactor_core::policy::{PRESETS, Trigger};
 use context_compactor_core::session::Session;
 use context_compactor_core::step::{CodeStage, Effect, Notice};
+use context_compactor_store_tests::conversation::user;
 use context_compactor_store_tests::host::How;
 use context_compactor_store_tests::{Host, MemoryStore};
 use serde_json::json;
@@ -119,6 +120,18 @@ fn z3_the_ladder_is_announced_before_it_is_needed() {
     assert!(!announced(&mut harness));
     harness.append(&talk(3, 200));
     assert!(announced(&mut harness));
+    // From seven tenths on.
+    let of = |words: usize, at: usize| {
+        let mut harness = Harness::new(json!({ "compactAt": { "tokens": at } }));
+        harness.append(&talk(5, 200));
+        harness.append(&[user(&"word ".repeat(words))]);
+        harness
+    };
+    let tokens = |words: usize| of(words, 100_000).session.usage().unwrap().used_tokens;
+    let sizes = (1..100).map(|words| (words, tokens(words)));
+    let (words, tokens) = sizes.into_iter().find(|(_, tokens)| tokens % 7 == 0).unwrap();
+    assert!(announced(&mut of(words, tokens / 7 * 10)));
+    assert!(!announced(&mut of(words, tokens / 7 * 10 + 10)));
 }
 
 /// Opens the session of `memory` where nothing can be loaded.
