@@ -48,7 +48,7 @@ export const s1 = [
     id: "S1.1",
     what: "a reference is offloaded again",
     file: `${core}/compaction/replace.rs`,
-    from: "item.origin.is_replaced(how, nth) || ",
+    from: "|| item.origin.is_replaced(how, nth)",
     to: "",
     tests: ["offload_rules"],
   },

@@ -167,7 +167,7 @@ export const s4 = [
     id: "S4.4",
     what: "saved are the tokens of the summary",
     file: `${core}/compaction/summarise.rs`,
-    from: "saved: replaced.saturating_sub(tokens_of(&written.items)),",
+    from: "saved: own,",
     to: "saved: tokens_of(&written.items),",
     tests: ["factor3_rules"],
   },

@@ -207,8 +207,8 @@ export const s5 = [
     id: "S5.5",
     what: "freed are the tokens of what was compressed",
     file: `${core}/compaction/summarise.rs`,
-    from: "let freed = replaced.saturating_sub(tokens_of(&written.items)) + of_reasoning;",
-    to: "let freed = replaced + of_reasoning;",
+    from: "let freed = own.saturating_add_signed(-more) + of_reasoning;",
+    to: "let freed = replaced.saturating_add_signed(-more) + of_reasoning;",
     tests: ["checkpoint_rules"],
   },
   {
