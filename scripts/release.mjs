@@ -3,7 +3,7 @@
  * nothing: CI does when the tag is pushed. `--dry-run` does it all in a copy, with the packages as they were built.
  */
 
-import { cpSync, mkdirSync, mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, relative } from "node:path";
 import { build } from "./build.mjs";
@@ -124,6 +124,9 @@ async function checkArchives(archives) {
       if (manifest.version !== version) throw new Problem(`release: ${name} says ${manifest.version}`);
       const missing = ["README.md", "LICENSE-MIT", "LICENSE-APACHE"].filter((file) => !readdirSync(installed).includes(file));
       if (missing.length > 0) throw new Problem(`release: ${name} lacks ${missing.join(", ")}`);
+      // Each host loads its own file of an entry; below they are loaded in Node alone.
+      const absent = paths(manifest.exports).filter((path) => !path.includes("*") && !existsSync(join(installed, path)));
+      if (absent.length > 0) throw new Problem(`release: ${name} lacks ${absent.join(", ")}`);
       const module = `import { ${member} } from "${name}${part}"; ${line}`;
       const common = `const { ${member} } = require("${name}${part}"); ${line}`;
       const expected = member === "version" ? (isBuilt ? current : version) : "true";
@@ -135,6 +138,11 @@ async function checkArchives(archives) {
   } finally {
     rmSync(folder, { recursive: true, force: true });
   }
+}
+
+/** The files that some `exports` name, each once. */
+function paths(ways) {
+  return typeof ways === "string" ? [ways] : [...new Set(Object.values(ways).flatMap(paths))];
 }
 
 async function rehearse() {

@@ -97,7 +97,7 @@ test("H25: what cannot be released is refused", async (context) => {
 
   // The package is checked as it would be installed.
   rmSync(join(folder, "pkg/dist/entry/main.js"));
-  await refused([NEXT, "--built"], /Cannot find module/);
+  await refused([NEXT, "--built"], "release: context-compactor lacks ./dist/entry/main.js\n");
   rmSync(join(folder, "pkg/README.md"));
   await git("reset", "--quiet", "--hard");
   await refused([NEXT, "--built"], "release: context-compactor lacks README.md\n");
