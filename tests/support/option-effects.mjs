@@ -51,6 +51,18 @@ export async function outcome(library, { messages = history(), store = memorySto
   return JSON.stringify(seen);
 }
 
+/** One file, read twice; the second result is not sent before a prompt is made. */
+function rereads() {
+  const text = Array.from({ length: 60 }, (_, line) => `line ${line} of the parser`).join("\n");
+  const read = (id, last) => [
+    { role: "user", content: "Read it." },
+    { role: "assistant", content: null, tool_calls: [{ id, type: "function", function: { name: "read_file", arguments: '{"path":"a.ts"}' } }] },
+    { role: "tool", tool_call_id: id, content: text },
+    last,
+  ];
+  return [...read("call_1", { role: "assistant", content: "It is read." }), ...read("call_2", { role: "user", content: "Go on." })];
+}
+
 /** These options with the one of this path. */
 export function withOption(options, path, value) {
   return merged(options, path.split(".").reduceRight((inner, name) => ({ [name]: inner }), value));
@@ -179,6 +191,7 @@ export const EFFECTS = {
   "digest.minTokens": [2_000, under("factor3")],
   "admit.maxTokens": [500],
   "admit.previewChars": [300, { admit: { maxTokens: 500 } }],
+  "admit.rereads": [true, { messages: rereads() }],
   "offload.minChars": [5_000, under("offload")],
   "clear.when": ["break-even"],
   "clear.tools": [["search"]],
