@@ -70,6 +70,32 @@ export const seedChecks = {
     assert.deepEqual(found, { [A]: "A", '["log","s",2]': "C" });
   },
 
+  "D15: what a power cut tore is void for all who have the store open, whoever writes behind it": async (library, folder) => {
+    const other = await loadStore();
+    // Of the end, of a value, and of both.
+    for (const [from, to] of [[-1], [-4_096], [-4_096, -2_048], [-12_288, -8_192], [-16_384]]) {
+      const directory = join(folder, `${from}`, `${to}`);
+      await using(library, directory, (store) => store.commit(put(["log", "s", 0], "A")));
+      const noted = await readFile(note(directory));
+      await using(library, directory, (store) => store.commit(put(["log", "s", 1], "B ".repeat(10_000))));
+      await writeFile(note(directory), noted);
+      await edit(await journalOf(directory), (bytes) => void bytes.fill(0, bytes.length + from, to && bytes.length + to));
+      const stores = [library.fileStore(directory), other.fileStore(directory)];
+      let rows = { [A]: "A" };
+      for (const store of stores) assert.deepEqual(await contents(store), rows);
+      for (const nth of [2, 3, 4]) {
+        await stores[(nth + 1) % 2].commit(put(["log", "s", nth], "C"));
+        rows = { ...rows, [`["log","s",${nth}]`]: "C" };
+        for (const store of stores) {
+          assert.deepEqual(await contents(store), rows);
+          assert.equal(await store.dataLoss(), undefined);
+        }
+      }
+      for (const store of stores) await store.close();
+      await goesOn(library, directory, rows, `zeros from ${from}`);
+    }
+  },
+
   "D15: what a full disk leaves of several records is none of them": async (library, folder) => {
     // The first lacks so many bytes, and others write as many until there is room.
     for (const pieces of [[14], [5, 9], [60], [60, 1, 59], [26]]) {

@@ -118,7 +118,7 @@ export const mutants = {
   },
   "trusts what was not synced before a power cut": {
     caughtBy: POWER,
-    changes: [{ file: "reader.ts", from: "isVouched || this.#live || (await", to: "true || (await" }],
+    changes: [{ file: "reader.ts", from: "isVouched || live || (await", to: "true || (await" }],
   },
   "does not check values": {
     caughtBy: FLIPPED,
@@ -228,7 +228,7 @@ export const mutants = {
   },
   "finds void what others count": {
     caughtBy: OTHERS,
-    changes: [{ file: "journal.ts", from: "if (live) {\n        // Who", to: "if (live && false) {\n        // Who" }],
+    changes: [{ file: "journal.ts", from: "if (sound && live) {\n        // Who", to: "if (live && false) {\n        // Who" }],
   },
   "does not vouch for what was relaxed": {
     caughtBy: "D15: a relaxed commit of a store that was closed is vouched for",
@@ -344,11 +344,15 @@ export const mutants = {
   },
   "takes what is damaged for torn while it is open": {
     caughtBy: UNVOUCHED,
-    changes: [{ file: "reader.ts", from: "!this.#live || (await this.#isBegunPast(at, end))", to: "true" }],
+    changes: [{ file: "reader.ts", from: "!live || (await this.#isBegunPast(at, end))", to: "true" }],
+  },
+  "takes what was there when it opened the journal for written since": {
+    caughtBy: "D15: what a power cut tore is void for all who have the store open, whoever writes behind it",
+    changes: [{ file: "reader.ts", from: "const live = end > this.#opened", to: "const live = this.#opened < Infinity" }],
   },
   "takes a torn record that others filled up for a damaged one": {
     caughtBy: FILLED,
-    changes: [{ file: "reader.ts", from: "!this.#live || (await this.#isBegunPast(at, end))", to: "!this.#live" }],
+    changes: [{ file: "reader.ts", from: "!live || (await this.#isBegunPast(at, end))", to: "!live" }],
   },
   "notes a journal before its name is on the disk": {
     caughtBy: UNNAMED,

@@ -56,6 +56,8 @@ export class Journal {
   #next: number;
   /** The size up to which everything was looked at. */
   #seen = 0;
+  /** The size that it was opened with. */
+  #opened = Infinity;
   /** What ends before was on the disk once, or counts for somebody who had it open then. */
   #vouched = 0;
   #voids: Void[] = [];
@@ -109,7 +111,7 @@ export class Journal {
     const journal = new Journal(number, handle, readOnly, id, titled?.bytes ?? title(id).length);
     const ours = noteOf(notes, id);
     journal.#vouched = ours?.end ?? (salvaging ? size : 0);
-    await journal.#read(rows, false);
+    await journal.#open(rows);
     if (!titled && journal.#seq === 0) throw nothing;
     journal.#miss(rows, ours);
     return journal;
@@ -145,29 +147,34 @@ export class Journal {
   /** Reads what was appended since, by whomever, into `rows`. Where that is no record, `notes` say whether it was one. */
   async advance(rows: Rows, notes: () => Promise<Note[]>): Promise<void> {
     const seen = this.#seen;
-    await this.#read(rows, true);
+    await this.#read(rows);
     if (this.#seen === seen || this.#next >= this.#seen || this.#sealed) return;
     const ours = noteOf(await notes(), this.id);
     // What comes after that which was looked at may have been written since.
     if (!ours || ours.seq <= this.#seq || ours.end > this.#seen) return;
     // Another process wrote and acknowledged it, and it was damaged since: it is read as by who opens the journal now.
-    [this.#vouched, this.#voids, this.#seen] = [ours.end, [], 0];
+    [this.#vouched, this.#voids, this.#seen, this.#opened] = [ours.end, [], 0, Infinity];
     this.#restart(rows);
-    await this.#read(rows, false);
+    await this.#open(rows);
     this.#miss(rows, ours);
   }
 
+  async #open(rows: Rows): Promise<void> {
+    await this.#read(rows);
+    this.#opened = this.#seen;
+  }
+
   /** Returns the sums of the records that count. */
-  async #read(rows: Rows, live: boolean): Promise<Set<string>> {
+  async #read(rows: Rows): Promise<Set<string>> {
     const sums = new Set<string>();
     const { size, nlink } = await this.#handle.stat();
     if (size < this.#seen) throw corrupt(`journal ${this.number} is shorter than it was`);
-    const reader = () => new Reader(this.id, this.#handle, size, this.#vouched, live);
+    const reader = () => new Reader(this.id, this.#handle, size, this.#vouched, this.#opened);
     let reading = reader();
     while (size > this.#seen && this.#next < size) {
       const found = await reading.next(this.#next);
       if (!found) break;
-      const taken = this.#take(found, rows, live);
+      const taken = this.#take(found, rows);
       if (taken) sums.add(found.sum);
       else if (taken === undefined) {
         this.#restart(rows);
@@ -176,7 +183,7 @@ export class Journal {
       }
     }
     this.#seen = size;
-    if (live && nlink === 0 && !this.#sealed) {
+    if (this.#opened < Infinity && nlink === 0 && !this.#sealed) {
       throw corrupt(`journal ${this.number} was removed while the store was open`);
     }
     return sums;
@@ -209,7 +216,7 @@ export class Journal {
         this.#seen = size;
         return new Set(records.map(({ sum }) => sum));
       }
-      const sums = await this.#read(rows, true);
+      const sums = await this.#read(rows);
       if (failure === undefined || records.some(({ sum }) => sums.has(sum))) return sums;
     } catch (error) {
       this.unsure = true;
@@ -277,8 +284,8 @@ export class Journal {
   }
 
   /** Whether `found` counts, which `rows` have then; undefined when what was read before does not, or more of it. */
-  #take(found: Found, rows: Rows, live: boolean): boolean | undefined {
-    const { record, at, end } = found;
+  #take(found: Found, rows: Rows): boolean | undefined {
+    const { record, at, end, sound, live } = found;
     const { after = this.#end } = record;
     const known = this.#voids.find(({ from, to }) => at < to && end > from);
     // Not where it was to be: another process was faster.
@@ -292,8 +299,8 @@ export class Journal {
       return false;
     }
     const isVouched = record.base === true || after <= this.#vouched;
-    if (!found.sound || (after > this.#end && !isVouched)) {
-      if (live) {
+    if (!sound || (after > this.#end && !isVouched)) {
+      if (sound && live) {
         // Who wrote it counts what was void when this one opened the journal.
         [this.#vouched, this.#voids] = [after, []];
         return undefined;
@@ -354,7 +361,7 @@ export class Journal {
 /** Of which of the noted journals there are records in a file. */
 async function idOf(notes: Note[], handle: FileHandle, size: number): Promise<string | undefined> {
   for (const id of new Set(notes.map(({ id }) => id))) {
-    if (await new Reader(id, handle, size, 0, true).next(title(id).length)) return id;
+    if (await new Reader(id, handle, size, 0, 0).next(title(id).length)) return id;
   }
   return undefined;
 }

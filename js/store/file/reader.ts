@@ -17,6 +17,8 @@ export interface Found {
   end: number;
   /** Its values are what was written, as far as that must be checked. */
   sound: boolean;
+  /** It was written since the journal was opened here. */
+  live: boolean;
 }
 
 export class Reader {
@@ -24,19 +26,19 @@ export class Reader {
   readonly #size: number;
   readonly #window: Window;
   readonly #vouched: number;
-  readonly #live: boolean;
+  readonly #opened: number;
 
   /**
    * Of the first `size` bytes of journal `id`. What ends before `vouched` was on the disk once: there a record counts
-   * with a value that is damaged. Behind it values are checked, unless the journal is `live`: written since it was
-   * opened here, so that no power cut can have been in between.
+   * with a value that is damaged. Behind it values are checked, but for what ends behind `opened`: it was written since the
+   * journal was opened here, so that no power cut can have been in between.
    */
-  constructor(id: string, handle: FileHandle, size: number, vouched: number, live: boolean) {
+  constructor(id: string, handle: FileHandle, size: number, vouched: number, opened: number) {
     this.#id = id;
     this.#size = size;
     this.#window = new Window(handle, size);
     this.#vouched = vouched;
-    this.#live = live;
+    this.#opened = opened;
   }
 
   /** The record that begins at `at`, or else the next one that was meant to be where it is. */
@@ -54,14 +56,15 @@ export class Reader {
     const end = body + bodyLength(record) + TRAILER;
     if (end > this.#size) return undefined;
     const isVouched = record.base === true || end <= this.#vouched;
+    const live = end > this.#opened;
     if (!(await this.#window.bytes(end - TRAILER, TRAILER)).equals(trailer(sum))) {
       // It was torn, and another one is where it would end; or its own end is damaged.
       if (record.at !== at) return undefined;
-      const isTorn = isVouched ? await this.#recordPast(at, end) : !this.#live || (await this.#isBegunPast(at, end));
+      const isTorn = isVouched ? await this.#recordPast(at, end) : !live || (await this.#isBegunPast(at, end));
       if (isTorn) return undefined;
     }
-    const sound = isVouched || this.#live || (await this.#isSound(record, body));
-    return { record, sum, at, body, end, sound };
+    const sound = isVouched || live || (await this.#isSound(record, body));
+    return { record, sum, at, body, end, sound, live };
   }
 
   async #isSound({ puts }: Record, body: number): Promise<boolean> {

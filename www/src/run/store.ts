@@ -5,6 +5,7 @@ export class Store<T extends object> {
   #state: T;
   #listeners = new Set<() => void>();
   #frame = 0;
+  #timer: ReturnType<typeof setTimeout> | undefined;
   #isQuiet = false;
 
   constructor(initial: T) {
@@ -18,20 +19,21 @@ export class Store<T extends object> {
   set(change: Partial<T>): void {
     this.#state = { ...this.#state, ...change };
     if (this.#isQuiet || this.#frame !== 0) return;
+    this.#frame = requestAnimationFrame(this.#flush);
     // A hidden tab has no frames: there the timer does it.
-    const flush = () => {
-      cancelAnimationFrame(this.#frame);
-      clearTimeout(timer);
-      this.#frame = 0;
-      if (this.#isQuiet) return;
-      for (const listener of this.#listeners) listener();
-    };
-    const timer = setTimeout(flush, 100);
-    this.#frame = requestAnimationFrame(flush);
+    this.#timer = setTimeout(this.#flush, 100);
   }
 
-  /** What changes during the work is shown at its end, at once. */
+  #flush = (): void => {
+    cancelAnimationFrame(this.#frame);
+    clearTimeout(this.#timer);
+    this.#frame = 0;
+    for (const listener of this.#listeners) listener();
+  };
+
+  /** What changed before the work is shown now, what changes during it at its end, at once. */
   async quietly(work: () => Promise<void>): Promise<void> {
+    this.#flush();
     this.#isQuiet = true;
     await work().finally(() => (this.#isQuiet = false));
     this.set({});
