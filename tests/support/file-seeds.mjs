@@ -70,6 +70,26 @@ export const seedChecks = {
     assert.deepEqual(found, { [A]: "A", '["log","s",2]': "C" });
   },
 
+  "D15: a record that cannot be read is void until another process acknowledges it": async (library, folder) => {
+    const other = await loadStore();
+    const [store, busy] = [library.fileStore(folder), other.fileStore(folder)];
+    await busy.commit(put(["log", "s", 0], "A"));
+    const { length } = await readFile(await journalOf(folder));
+    const syncing = stopAt(other.disk, (name) => name === "datasync");
+    const written = busy.commit(put(["log", "s", 1], "B"));
+    await syncing.reached;
+    await edit(await journalOf(folder), (bytes) => void bytes.fill(0, length, length + 80));
+    assert.deepEqual(await contents(store), { [A]: "A" });
+    assert.equal(await store.dataLoss(), undefined, "nobody was told of it");
+    syncing.go();
+    await written;
+    await store.commit(put(["log", "s", 2], "C"));
+    assert.match(await store.dataLoss(), /1 of the stored records cannot be read/);
+    await store.close();
+    await busy.close();
+    await goesOn(library, folder, { [A]: "A", '["log","s",2]': "C" }, "behind it");
+  },
+
   "D15: what a power cut tore is void for all who have the store open, whoever writes behind it": async (library, folder) => {
     const other = await loadStore();
     // Of the end, of a value, and of both.

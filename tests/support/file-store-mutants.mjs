@@ -346,6 +346,16 @@ export const mutants = {
     caughtBy: UNVOUCHED,
     changes: [{ file: "reader.ts", from: "!live || (await this.#isBegunPast(at, end))", to: "true" }],
   },
+  "asks once whether a record that it cannot read was acknowledged": {
+    caughtBy: "D15: a record that cannot be read is void until another process acknowledges it",
+    changes: [
+      {
+        file: "journal.ts",
+        from: "    await this.#read(rows);\n    if (this.#next >=",
+        to: "    const seen = this.#seen;\n    await this.#read(rows);\n    if (this.#seen === seen || this.#next >=",
+      },
+    ],
+  },
   "takes what was there when it opened the journal for written since": {
     caughtBy: "D15: what a power cut tore is void for all who have the store open, whoever writes behind it",
     changes: [{ file: "reader.ts", from: "const live = end > this.#opened", to: "const live = this.#opened < Infinity" }],

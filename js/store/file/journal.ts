@@ -144,11 +144,11 @@ export class Journal {
     this.#lost = this.#voided = [];
   }
 
-  /** Reads what was appended since, by whomever, into `rows`. Where that is no record, `notes` say whether it was one. */
+  /** Reads what was appended since, by whomever, into `rows`. Where that is no record, `notes` say whether it was one: each
+   *  time, as who wrote it may be about to acknowledge it. */
   async advance(rows: Rows, notes: () => Promise<Note[]>): Promise<void> {
-    const seen = this.#seen;
     await this.#read(rows);
-    if (this.#seen === seen || this.#next >= this.#seen || this.#sealed) return;
+    if (this.#next >= this.#seen || this.#sealed) return;
     const ours = noteOf(await notes(), this.id);
     // What comes after that which was looked at may have been written since.
     if (!ours || ours.seq <= this.#seq || ours.end > this.#seen) return;

@@ -35,7 +35,7 @@ function leadOf(state: RunState) {
     <>
       {sourceName === "own" ? "Your history" : "A recorded run"} of <b>{count(source.length)}</b> messages comes to{" "}
       <b>{count(whole.at(-1) ?? 0)}</b> tokens{fits ? " and fits into" : ", but the model has room for"} <b>{count(contextWindow)}</b>:{" "}
-      {fits ? "only when a window is full do" : "when that is full,"} old parts leave the prompt, stay in this browser, and come back word for word when they
+      {fits ? "only when room gets short do" : "before that is full,"} old parts leave the prompt, stay in this browser, and come back word for word when they
       are asked for.
     </>
   );
