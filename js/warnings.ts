@@ -10,7 +10,7 @@ export type Warning = SessionEvents["warning"];
 export const ASSUMED: Warning = {
   code: "unknown_model",
   message:
-    "neither model nor contextWindow is given, so a window of 200,000 tokens is assumed: give model, or contextWindow in tokens",
+    "the window of the model is not known, so 200,000 tokens are assumed: give contextWindow in tokens, or a model of the catalog",
 };
 
 /** What is stored can be read, and nothing more is kept. */

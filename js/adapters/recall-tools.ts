@@ -9,11 +9,11 @@ export interface ExecutableTool {
   execute(input: any, options: any): Promise<string>;
 }
 
-/** The tools with which a model reads and searches what left its context. */
-export interface ExecutableRecallTools {
+/** The tools with which a model reads and searches what left its context. A type, as an interface is no `ToolSet` by itself. */
+export type ExecutableRecallTools = {
   recall_read: ExecutableTool;
   recall_search: ExecutableTool;
-}
+};
 
 const READ =
   "Reads text of this conversation that was moved out of your context to save space. Call it when a tool result says only where it " +

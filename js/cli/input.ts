@@ -144,6 +144,7 @@ function wholeOf(name: string, text: string): unknown {
     if (line && rest !== "") return parse(name, text, rest.split("\n").at(-1) ?? "", text.split("\n").length);
     if (!line && /\n\s*\{/.test(start) && /^\{\s*"/.test(first) && first.length > 2 && !/[,{[]\s*$/.test(first)) return undefined;
   } else if (!start.startsWith("[")) {
+    if (start.startsWith("\u001f")) throw notUnderstood(name, "it is compressed: gunzip it first");
     throw notUnderstood(name, "line 1: this is no JSON; give a transcript (JSON lines), an array of messages or a request body");
   }
   return parse(name, text, text, 1);
@@ -197,16 +198,21 @@ async function ofBody(source: Source, text: string, body: Fields, given?: Format
   if (messages.length === 0) throw notUnderstood(name, `line 1: ${field} has no messages`);
   // Messages of plain roles and texts are the same in several formats: the body says more.
   const isAnthropic = field === "messages" && ("anthropic_version" in body || body["system"] !== undefined || (body["tools"] as Fields[] | undefined)?.[0]?.["input_schema"] !== undefined);
-  const byField = field === "contents" ? "gemini" : field === "input" ? "openai-responses" : isAnthropic ? "anthropic" : undefined;
+  const byField = field === "contents" ? "gemini" : field === "input" ? "openai-responses" : undefined;
   const input: Input = {
     ...{ name, kind: "request", shape: "body", messages, source, text, changes: [], skipped: {}, field },
-    format: given ?? byField ?? (await detectFormat(messages)),
+    format: given ?? byField ?? (await formatOf(messages, isAnthropic)),
   };
   const system = body["system"] ?? body["instructions"] ?? body["systemInstruction"] ?? body["system_instruction"];
   if (system !== undefined) input.system = typeof system === "string" ? system : JSON.stringify(system);
   if (body["tools"] !== undefined) input.tools = body["tools"];
   if (typeof body["model"] === "string") input.model = body["model"];
   return input;
+}
+
+async function formatOf(messages: Message[], isAnthropic: boolean): Promise<Format> {
+  const format = await detectFormat(messages);
+  return isAnthropic && format === "openai-chat" ? "anthropic" : format;
 }
 
 async function ofLines(source: Source, format?: Format): Promise<Input> {

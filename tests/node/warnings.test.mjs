@@ -78,7 +78,7 @@ test("F11: a window that nobody said is told, once, and usage says that it is as
   const assumed = await run(program('{ id: "a", store: "memory" }'));
   assert.equal(assumed.out, "200000 true");
   assert.equal(assumed.lines.length, 1);
-  assert.match(assumed.lines[0], /^context-compactor: neither model nor contextWindow .*200,000.*session\.on\("warning"\).*logger/);
+  assert.match(assumed.lines[0], /^context-compactor: the window of the model is not known.*200,000.*give contextWindow.*session\.on\("warning"\).*logger/);
   const listened = await run(program("{}", 'session.on("warning", ({ code }) => console.log(code));'));
   assert.deepEqual([listened.out, listened.lines], ["unknown_model\n200000 true", []]);
   const logged = await run(program("{ logger: (level) => level === 'warn' && console.log(level) }"));
@@ -93,7 +93,7 @@ test("F11: compact tells once in a process what it assumed, and what to pass", a
     for (let nth = 0; nth < 3; nth++) await cc.compact(chat(2));
     await cc.compact(chat(2), { contextWindow: 32_000 });`);
   assert.equal(lines.length, 1);
-  assert.match(lines[0], /^context-compactor: compact: neither model nor contextWindow .*give model, or contextWindow.*logger/);
+  assert.match(lines[0], /^context-compactor: compact: the window of the model is not known.*give contextWindow.*logger/);
   const told = [];
   await compact(chat(2), { logger: (level, line) => level === "warn" && told.push(line) });
   assert.equal(told.length, 1);

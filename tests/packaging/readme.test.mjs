@@ -30,7 +30,7 @@ const elsewhere = {
   ui: "tests/browser/ui.test.mjs",
 };
 /** What a block may be that is no program. */
-const LANGUAGES = ["json", "sh", "sql", "text"];
+const LANGUAGES = ["json", "sh", "sql", "text", "toml"];
 const pages = ["README.md", ...readdirSync(new URL("../../docs/", import.meta.url), { recursive: true }).filter((path) => path.endsWith(".md")).map((path) => `docs/${path}`).sort()];
 
 let temporary, archives, model;
@@ -176,17 +176,20 @@ async function runInDurableObject(name, code) {
   }
 }
 
-/** What asks the agent of the program. */
+/** What asks the agent of the program, beside the routes that the program has. */
 const client = `
   Chat.prototype.ask = async function (text) {
     await this.saveMessages([...this.messages, { id: crypto.randomUUID(), role: "user", parts: [{ type: "text", text }] }]);
     return this.messages.at(-1).parts.length;
   };
-  export default { fetch: async (_, env) => Response.json(await env.Chat.get(env.Chat.idFromName("a")).ask("Read the files 0 to 59.")) };`;
+  export default {
+    fetch: async (request, env) =>
+      new URL(request.url).pathname === "/" ? Response.json(await env.Chat.get(env.Chat.idFromName("a")).ask("Read the files 0 to 59.")) : app.fetch(request, env),
+  };`;
 
 /** It makes all calls of its task, each in the window. */
 async function runInAgent(name, code) {
-  const folder = await install(name, `${code}\n${client}`);
+  const folder = await install(name, `${code.replace("export default", "const app =")}\n${client}`);
   await withSdks(folder);
   const agent = await serveAgent();
   const worker = await startWorker(await bundleWorker(folder, "./main.js", { node: true }), {
@@ -198,6 +201,7 @@ async function runInAgent(name, code) {
     assert.ok((await (await worker.dispatchFetch("http://localhost/")).json()) > 120);
     const { calls, refused, problems } = agent.figures("key");
     assert.deepEqual([calls, refused, problems], [61, 0, []]);
+    assert.equal((await worker.dispatchFetch("http://localhost/none")).status, 404);
   } finally {
     await worker.dispose();
     await agent.close();

@@ -33,6 +33,8 @@ const read6 = ai6.tool({ inputSchema: ai6.jsonSchema<{ path: string }>({}), exec
 const read7 = ai7.tool({ inputSchema: ai7.jsonSchema<{ path: string }>({}), execute: async ({ path }) => path });
 
 export const agent6 = new ai6.ToolLoopAgent({ model: model6, tools: { read: read6, ...cc.tools }, prepareStep: cc.prepareStep });
+export const recalls6 = new ai6.ToolLoopAgent({ model: model6, tools: cc.tools, prepareStep: cc.prepareStep });
+export const recalls7 = new ai7.ToolLoopAgent({ model: model7, tools: cc.tools, prepareStep: cc.prepareStep });
 export const agent7 = new ai7.ToolLoopAgent({ model: model7, tools: { read: read7, ...cc.tools }, prepareStep: cc.prepareStep });
 export const wrapped6 = ai6.wrapLanguageModel({ model: v3, middleware: cc.middleware });
 export const wrapped7 = ai7.wrapLanguageModel({ model: v4, middleware: cc.middleware });

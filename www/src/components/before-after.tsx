@@ -28,7 +28,7 @@ export function BeforeAfter({ run, state, compaction, onOpen, onReport }: Props)
         <h2 id="before-after-title">What the model sees</h2>
         {compaction ? (
           <p>
-            Compaction {count(compaction.number)}, at message {count(compaction.x)} ·{" "}
+            At message {count(compaction.x)} ({compaction.why}) ·{" "}
             <button type="button" class="link" onClick={() => onOpen(compaction.number)}>
               every line
             </button>
@@ -163,7 +163,7 @@ function Lost({ run, state, compaction, onReport }: Pick<Props, "run" | "state" 
   return (
     <div class="lost">
       <p>
-        <b>{isDamaged ? "Lost: more than nothing." : "Lost: nothing."}</b> {left > 0 ? `${plural(left, "message")} left the prompt,` : "What leaves the prompt is"} kept whole in this browser.
+        <b>{isDamaged ? "Lost: more than nothing." : "Lost: nothing."}</b> {left > 0 ? `${plural(left, "message")} left the prompt or ${left === 1 ? "is" : "are"} shorter in it,` : "What leaves the prompt is"} kept whole in this browser.
       </p>
       <p class="actions">
         <button type="button" class="button" disabled={isChecking || state.log.length === 0} onClick={check}>

@@ -10,9 +10,9 @@ One engine, one ladder. A preset says which rungs it has, when they act, and wit
 tables in the code (`crates/core/src/policy/presets.rs` and `options.rs`), and a test keeps them the same.
 
 The numbers are defaults for a window of 200,000 tokens or more; many shrink with windows under about 48K, and
-`clear.keepRecent` of `balanced` is in proportion to any window, at least 3, and 3 with `economy`. Each is an option of the name
-in its row. An object switches its rung on under any preset, as in `{ clear: {} }`, and `false` switches it off; the columns are
-the presets that have the rung by themselves. `docs/systems.md` says where the numbers come from.
+`clear.keepRecent` of `balanced` is in proportion to any window, at least 3, and 3 with `economy`. Each row is an option. A preset
+has a column where it takes the step by itself. An object adds a step to any preset, as in `{ clear: {} }`, and `false` removes it.
+[The five systems](systems.md) says where the numbers come from.
 ";
 
 #[test]
@@ -31,7 +31,7 @@ fn page() -> String {
     table(&mut page, "How they differ", "", &behaviour());
     table(&mut page, "Rungs", "model", &rungs());
     for (title, rows) in groups() {
-        table(&mut page, title, "", &rows);
+        table(&mut page, title, "what it is", &rows);
     }
     page
 }
@@ -66,8 +66,14 @@ fn behaviour() -> Vec<Row> {
     vec![
         row("acts", when),
         row("when the model's summary fails for good", |preset| {
-            let stays = "the history stays, unless `summarize.fallback` is `extractive`";
-            if removes(preset) { stays.to_owned() } else { "(none)".to_owned() }
+            match (removes(preset), preset.when) {
+                (false, _) => "(none)",
+                (true, When::Window) => {
+                    "the history stays; a prompt that does not fit otherwise gets the built-in summary"
+                }
+                (true, _) => "the history stays, unless `summarize.fallback` is `extractive`",
+            }
+            .to_owned()
         }),
         row("a summary begins with", |preset| {
             let shown = preset.summary_marker.lines().next().unwrap_or("");
@@ -96,7 +102,7 @@ fn behaviour() -> Vec<Row> {
             match (removes(preset), preset.stubs) {
                 (false, _) => "",
                 (true, true) => "its reference, its call, its length and its first line",
-                (true, false) => "what the document says",
+                (true, false) => "as [its system](systems.md) has it",
             }
             .to_owned()
         }),
@@ -131,12 +137,12 @@ fn when(preset: &'static Preset) -> String {
         }
         When::Fraction(share) => format!("at {} of the window", percent(share)),
         When::Left { output, fixed } => {
-            format!("above the window less the answer (at most {}) and {}", number(output), number(fixed))
+            format!("above window − answer (at most {}) − {}", number(output), number(fixed))
         }
-        When::Window => "at 75 % of the window, of a large one at half".to_string(),
+        When::Window => "at 75 % of the window (above 128,000 tokens at 96,000 or half of it, whichever is more), or at 90 % of the room for messages if that is less".to_string(),
         When::Room => {
             let share = preset.numbers.checkpoint.trigger_share;
-            format!("above {} of the window less the prompt's budget and the margin", percent(share))
+            format!("above {} of window − prompt's budget − margin", percent(share))
         }
     }
 }
@@ -170,13 +176,17 @@ fn groups() -> Vec<(&'static str, Vec<Row>)> {
         }
         let path = option.path.strip_prefix("advanced.").unwrap_or(option.path);
         let group = path.split_once('.').map_or("advanced", |(group, _)| group);
-        let row = (format!("`{}`", option.path), String::new(), cells);
+        let row = (format!("`{}`", option.path), first_sentence(option.doc).to_owned(), cells);
         match groups.iter_mut().find(|(name, _)| *name == group) {
             Some((_, rows)) => rows.push(row),
             None => groups.push((group, vec![row])),
         }
     }
     groups
+}
+
+fn first_sentence(text: &str) -> &str {
+    text.split_once(". ").map_or(text.trim_end_matches('.'), |(first, _)| first)
 }
 
 fn shown(kind: OptionKind, value: f64) -> String {
