@@ -121,7 +121,7 @@ function firstIn(name) {
     const [, messages, total, room] = /^A recorded run of (\d+) messages comes to ([\d.,]+) tokens, but the model has room for ([\d.,]+):/.exec(await text(".lead"));
     assert.equal(Number(messages), JSON.parse(TRANSCRIPTS["invoicing-run.json"]).length);
     assert.ok(number(total) > number(room));
-    assert.match(await text(".lost"), /^Lost: nothing\. \d+ messages left the prompt or are shorter in it, kept whole in this browser/);
+    assert.match(await text(".lost"), /^Lost: nothing\. \d+ messages left or became shorter; all are kept here\./);
     // What it comes to without compaction is drawn before it happens.
     const [, at] = /over at (\d+)/.exec(await text(".chart .overflow"));
     assert.ok(Number(at) > Number(await text(".position b")));

@@ -163,7 +163,7 @@ function Lost({ run, state, compaction, onReport }: Pick<Props, "run" | "state" 
   return (
     <div class="lost">
       <p>
-        <b>{isDamaged ? "Lost: more than nothing." : "Lost: nothing."}</b> {left > 0 ? `${plural(left, "message")} left the prompt or ${left === 1 ? "is" : "are"} shorter in it,` : "What leaves the prompt is"} kept whole in this browser.
+        <b>{isDamaged ? "Lost: more than nothing." : "Lost: nothing."}</b> {left > 0 ? `${plural(left, "message")} left or became shorter; all are kept here.` : "What leaves the prompt is kept in this browser."}
       </p>
       <p class="actions">
         <button type="button" class="button" disabled={isChecking || state.log.length === 0} onClick={check}>
