@@ -7,6 +7,7 @@ import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "nod
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, test } from "node:test";
+import { gzipSync } from "node:zlib";
 import { openSession } from "context-compactor";
 import { fileStore } from "context-compactor/node";
 import { cli, files, program } from "../support/cli.mjs";
@@ -55,6 +56,7 @@ const ENDS = [
   [["sql", "sqlite", "--table", "a b"], "", 2, /table.*must be a name of letters/],
   [["inspect", "-"], "", 3, /stdin: it is empty/],
   [["inspect", "-"], "Hello.", 3, /line 1: this is no JSON/],
+  [["inspect", "-"], gzipSync("Hello."), 3, /it is compressed: gunzip it first/],
   [["inspect", "-"], "[]", 3, /line 1: an empty array/],
   [["inspect", "-"], '{"model":"gpt-4o"}', 3, /line 1: /],
   [["inspect", "-"], '[\n{"role":"user"\n"content":"x"}]', 3, /line 3: /],

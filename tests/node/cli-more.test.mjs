@@ -145,3 +145,10 @@ test("E24: without the evaluator, the package is named; one in the folder of the
   const found = await run(app);
   assert.deepEqual([found.code, /the optimum +\$/.test(found.told)], [0, true], found.told);
 });
+
+test("E24: items of Responses in a body with a system prompt are not taken for messages of Anthropic", async () => {
+  const items = ["developer", "user"].map((role) => ({ type: "message", role, content: [{ type: "input_text", text: "Hello." }] }));
+  const { code, stdout, stderr } = await cli(["validate", "-"], { stdin: JSON.stringify({ system: "s", messages: items }) });
+  assert.equal(code, 0, stderr);
+  assert.match(stdout, /openai-responses/);
+});
