@@ -27,8 +27,8 @@ export async function runFiles(log, name, files, args = []) {
   for (const file of [report, failures]) rmSync(file, { force: true });
   const { ok } = await logged(log, process.execPath, [
     "--test",
-    // Of a file too, and real browsers are slow on a busy machine: what waits has shorter limits of its own.
-    "--test-timeout=600000",
+    // Of a whole file too, and a busy machine takes ten times as long: what waits has shorter limits of its own.
+    "--test-timeout=1800000",
     "--test-reporter=spec",
     "--test-reporter-destination=stdout",
     "--test-reporter=tap",
