@@ -6,7 +6,7 @@ use super::redaction::without_secrets;
 use super::rung::Run;
 use crate::error::{Code, Error, Result};
 use crate::log::Job;
-use crate::policy::{Settings, Summariser};
+use crate::policy::Settings;
 use crate::step::{Effect, Io, LogLevel, Progress, Purpose, Stage, Work, all};
 use crate::summary::result::{Shorten, ToolPurpose, shorten};
 use crate::summary::{self, SummaryRequest};
@@ -321,7 +321,7 @@ pub(super) async fn shorten_each(
     if total == 0 {
         return Ok(Vec::new());
     }
-    if settings.summariser == Summariser::Extractive && !settings.app_shortens {
+    if !settings.asks_for_results() {
         let none =
             || Error::new(Code::SummaryFailed, "no summariser is given: pass `summarize` or `provider`");
         return Ok(asks.iter().map(|_| Err(none())).collect());

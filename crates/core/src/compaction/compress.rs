@@ -11,7 +11,7 @@ use crate::context::{Place, Placeholder};
 use crate::error::{Code, Error, Result};
 use crate::log::{Job, View, elsewhere};
 use crate::message::{Message, Part};
-use crate::policy::{Rung, Summariser, Trigger};
+use crate::policy::{Rung, Trigger};
 use crate::recall::Answers;
 use crate::step::{Io, LogLevel, Purpose};
 use crate::summary::result::ToolPurpose;
@@ -186,8 +186,8 @@ async fn apply(run: &Run<'_>, done: &mut Climbed) -> Result<bool> {
     let view = run.view();
     let (chars, found) = survey(&view)?;
     let load = Load::of(&view, chars);
-    let too_large =
-        numbers.global_enabled && load.size > load.threshold || !view.fits() || run.trigger != Trigger::Auto;
+    let is_large = numbers.global_enabled && load.size > load.threshold && !view.rests;
+    let too_large = is_large || !view.fits() || run.trigger != Trigger::Auto;
     drop(view);
     if too_large {
         let edit = global(run, load, found, &mut done.spent).await?;
@@ -237,7 +237,13 @@ async fn global(run: &Run<'_>, load: Load, found: Vec<Found>, spent: &mut Spent)
         kind: Purpose::Result,
     });
     let Some(job) = begin(run, &known).await? else { return Ok(None) };
-    let mut answers = run.writer.shorten(run, asks.collect(), &job, spent).await?.into_iter();
+    let asks: Vec<Ask<'_>> = asks.collect();
+    let is_asked = !asks.is_empty() && run.settings().asks_for_results();
+    let answers = run.writer.shorten(run, asks, &job, spent).await?;
+    if is_asked {
+        note(run, &answers);
+    }
+    let mut answers = answers.into_iter();
     let mut texts = Vec::with_capacity(found.len());
     let mut count = 0;
     for (found, known) in found.iter().zip(known) {
@@ -263,14 +269,24 @@ async fn global(run: &Run<'_>, load: Load, found: Vec<Found>, spent: &mut Spent)
     Ok(Some(edit))
 }
 
+/// Notes what came of asking a model: where one text could not be shortened, all of them wait.
+fn note(run: &Run<'_>, answers: &[Result<String>]) {
+    match answers.iter().find_map(|answer| answer.as_ref().err()) {
+        Some(error) => {
+            run.note_attempt();
+            run.note_failure("tool results could not be compressed", error);
+        }
+        None => run.note_success(),
+    }
+}
+
 /// The calls that a layer takes; none where the tools' own shape is enough. `None` when someone else makes them, and there
 /// is room to wait for what they lead to.
 async fn begin(run: &Run<'_>, known: &[Option<Known>]) -> Result<Option<Job>> {
     let view = run.view();
     let settings = &view.settings;
     let asks = known.iter().filter(|known| known.is_none()).count();
-    let by_model = settings.summariser != Summariser::Extractive || settings.app_shortens;
-    if asks == 0 || !by_model {
+    if asks == 0 || !settings.asks_for_results() {
         return Ok(Some(Job::default()));
     }
     let Load { size, limit, .. } = load(&view)?;

@@ -13,7 +13,7 @@ use crate::log::sent::LastPrompt;
 use crate::log::{Cause, ContextChange, Job, LogReader, SessionGuard, View};
 use crate::policy::{Rung, Settings, Trigger};
 use crate::recall::Archive;
-use crate::step::{Io, Work};
+use crate::step::{Effect, Io, Notice, Work};
 use crate::summary::keep::Collected;
 use std::borrow::Cow;
 use std::cell::RefMut;
@@ -112,11 +112,19 @@ impl<'r> Run<'r> {
         state.row.attempted_at.replace(steps)
     }
 
-    /// Notes that a summary failed; true for the first since one was made, where the next attempts wait longer.
-    pub(super) fn note_failure(&self) -> bool {
+    /// Notes that an attempt failed, and warns of the first since one that did not, where the next ones wait longer and the
+    /// prompt goes out without it.
+    pub(super) fn note_failure(&self, what: &str, error: &Error) {
         let mut state = self.guard.state_mut();
         state.failures += 1;
-        state.failures == 1 && state.has_law()
+        let is_first = state.failures == 1 && state.waits_longer();
+        drop(state);
+        if is_first && self.trigger == Trigger::Auto && self.view().fits() {
+            let message = format!(
+                "{what} ({error}): the prompt fits and goes out as it is, and the next attempts wait longer each"
+            );
+            self.io.tell(Effect::Notify(Notice::Warning { code: error.code, message }));
+        }
     }
 
     /// Notes that one was made.

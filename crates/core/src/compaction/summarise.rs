@@ -211,12 +211,7 @@ pub(super) async fn run(
                 }
                 Err(error) => {
                     io.log(LogLevel::Error, format!("Compaction failed, the history is unchanged: {error}"));
-                    if run.note_failure() && run.trigger == Trigger::Auto && run.view().fits() {
-                        let message = format!(
-                            "no summary was made ({error}): the prompt fits and goes out as it is, and the next attempts wait longer each"
-                        );
-                        io.tell(Effect::Notify(Notice::Warning { code: error.code, message }));
-                    }
+                    run.note_failure("no summary was made", &error);
                     result.fail(error);
                 }
             }

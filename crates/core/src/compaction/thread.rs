@@ -3,7 +3,7 @@
 use super::parts::History;
 use super::redaction::{messages_without_secrets, without_secrets};
 use super::rung::Run;
-use super::write::max_tokens;
+use super::write::{at_most, max_tokens};
 use crate::error::Result;
 use crate::log::View;
 use crate::log::sent::PromptFront;
@@ -50,6 +50,7 @@ pub(super) fn thread(
     let instruction = without_secrets(&view, instruction);
     let own = items.iter().map(|item| item.size.tokens).sum::<usize>() + view.usage.fixed;
     let asked = view.usage.corrected(own) + settings.estimator.text(&instruction);
+    let asked = at_most(asked, view.usage.counted(own));
     let window = settings.summary_window.map_or(settings.window, |window| window.min(settings.window));
     if asked.saturating_add(max_tokens(proposal.target_tokens)) > window {
         return Ok(None);

@@ -33,6 +33,12 @@ pub(super) fn input_limit(settings: &Settings, target: usize) -> usize {
     window.saturating_sub(max_tokens(target)) / 100 * INPUT_PERCENT
 }
 
+/// Tokens that a prompt takes at the most which is estimated at so many: what a provider counted of it is not in doubt.
+pub(super) fn at_most(estimated: usize, counted: usize) -> usize {
+    let doubtful = estimated.saturating_sub(counted);
+    estimated.saturating_add((doubtful * (100 - INPUT_PERCENT)).div_ceil(INPUT_PERCENT))
+}
+
 /// How far a compaction is. Preset `checkpoint` tells its six stages (`S5.5`), the others what takes time.
 pub(super) fn tell(io: &Io, view: &View, stage: Stage, total: usize, freed: usize) {
     let tokens = view.usage.tokens;

@@ -12,11 +12,22 @@ impl State {
         self.settings.preset.when == When::Window
     }
 
-    /// True while the next attempt at a summary waits: longer after each that failed (`W22`).
+    /// True while the next attempt at a summary waits.
     pub(crate) fn rests(&self) -> bool {
-        let doublings = if self.has_law() { self.failures.min(MOST_DOUBLINGS) } else { 0 };
-        let steps = self.settings.numbers.compact_cooldown_steps << doublings;
+        let cooldown = self.settings.numbers.compact_cooldown_steps;
+        let steps = match self.failures {
+            failures if failures > 0 && self.waits_longer() => {
+                cooldown.max(1) << failures.min(MOST_DOUBLINGS)
+            }
+            _ => cooldown,
+        };
         self.row.attempted_at.is_some_and(|at| self.row.steps.saturating_sub(at) < steps)
+    }
+
+    /// True where the next attempt waits longer after each that failed (`W22`), in the place of what a system waits after
+    /// each attempt (`S1.4`).
+    pub(crate) fn waits_longer(&self) -> bool {
+        self.has_law() || self.settings.numbers.compact_cooldown_steps == 0
     }
 
     /// Tokens of a prompt at which the session acts: what does not fit is acted on whatever the preset says.

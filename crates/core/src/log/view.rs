@@ -59,6 +59,8 @@ pub(crate) struct PromptUsage {
     /// What leaves the prompt can be had back by the model, or the prompt is half as large as may be (`W1`).
     pub(crate) may_reduce: bool,
     estimated: usize,
+    /// Number of the view that it is of.
+    generation: u64,
     known: Option<Rc<Calibration>>,
 }
 
@@ -76,6 +78,11 @@ impl PromptUsage {
     /// An estimate of a whole prompt, corrected by what was reported.
     pub(crate) fn corrected(&self, estimated: usize) -> usize {
         self.known.as_ref().map_or(estimated, |known| known.correct(estimated))
+    }
+
+    /// Tokens that a provider counted of a prompt that is estimated at so many and goes on from the one that it saw last.
+    pub(crate) fn counted(&self, estimated: usize) -> usize {
+        self.known.as_ref().map_or(0, |known| known.counted(estimated, self.generation))
     }
 
     /// How many tokens of the estimate are so many corrected ones, in proportion.
@@ -127,6 +134,7 @@ impl State {
                 calls_left: self.calls_left,
                 may_reduce: self.may_reduce(),
                 estimated,
+                generation: self.generation(),
                 known: self.calibration().cloned(),
             },
             references: References { by_model: self.model_recalls(), ..self.references.clone() },

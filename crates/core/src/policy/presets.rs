@@ -330,7 +330,8 @@ pub static REACT: Preset = Preset {
     checkpoints: false,
     clears_every_tool: false,
     stubs: false,
-    numbers: NUMBERS,
+    // Nothing there waits between attempts.
+    numbers: Numbers { compact_cooldown_steps: 0, ..NUMBERS },
 };
 
 /// Micro, auto, manual (`S3`).

@@ -211,6 +211,11 @@ impl Settings {
         self.summariser != Summariser::Extractive
     }
 
+    /// A model or the app's `summarizeResult` shortens single results.
+    pub(crate) fn asks_for_results(&self) -> bool {
+        self.asks_a_model() || self.app_shortens
+    }
+
     /// What a summary of this level is to stress.
     pub(crate) fn focus(&self, level: Option<Level>) -> Option<Focus> {
         let level = level?;

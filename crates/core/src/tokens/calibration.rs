@@ -159,6 +159,13 @@ impl Calibration {
         usize::try_from(tokens).unwrap_or(usize::MAX)
     }
 
+    /// Tokens that were reported of a prompt of view `generation` that is estimated at so many: none of one that does not
+    /// begin with the prompt that was reported.
+    pub(crate) fn counted(&self, estimated: usize, generation: u64) -> usize {
+        let goes_on = generation == self.generation && estimated as u64 >= self.estimated;
+        if goes_on { usize::try_from(self.reported).unwrap_or(usize::MAX) } else { 0 }
+    }
+
     /// How it corrects the estimate of a context of view `generation`.
     pub(crate) fn explain(&self, generation: u64) -> Corrected {
         Corrected {

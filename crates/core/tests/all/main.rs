@@ -87,6 +87,7 @@ mod redaction_rules;
 mod reference_rules;
 mod report_rules;
 mod reread_rules;
+mod rest_rules;
 mod rewind_rules;
 mod salvage_rules;
 mod schema_rules;

@@ -92,6 +92,28 @@ fn w7_a_request_has_both_forms_and_the_instruction_is_a_message_of_the_format() 
 }
 
 #[test]
+fn w7_a_request_that_may_not_fit_for_what_an_estimate_is_off_continues_no_prompt() {
+    for (window, reported, continues) in
+        [(24_000, false, false), (24_000, true, true), (26_000, false, true), (26_000, true, true)]
+    {
+        let mut harness = harness(json!({ "summarize": { "contextWindow": window } }));
+        for nth in 0..60 {
+            harness.append(&turn_of(Format::OpenaiChat, nth));
+            let prepared = prepare(&mut harness);
+            if prepared.result.is_some() {
+                break;
+            }
+            if reported {
+                let counted = json!({ "prompt_tokens": prepared.usage.used_tokens }).to_string();
+                assert!(harness.session.record_usage(&counted, None).unwrap());
+            }
+        }
+        let (request, _) = &harness.host.seen.requests[0];
+        assert_eq!(request.thread.is_some(), continues, "{window}, {reported}");
+    }
+}
+
+#[test]
 fn w7_there_is_no_thread_where_the_prompt_is_not_the_conversations_own_or_may_not_be_sent() {
     assert!(asked(json!({})).thread.is_some());
     assert!(asked(json!({ "summarize": { "model": "m" } })).thread.is_some());
