@@ -61,9 +61,11 @@ fn large(view: &View) -> Result<Vec<Move>> {
         // What is hardly shorter than the result is no preview of it.
         let chars = numbers.preview_chars.min(piece.text.chars().count() / 2);
         let preview = text::range(piece.text, 0, Some(chars));
-        let write = |reference: &str| match view.references.recalls {
+        let write = |reference: &str| match view.references.named {
             true => format!("Output too large. Saved to: {reference}\nPreview:\n{preview}..."),
-            false => format!("Output too large, the rest is left out. Preview:\n{preview}..."),
+            false => format!(
+                "Output too large, the rest is left out; run the tool again for a part of it if needed. Preview:\n{preview}..."
+            ),
         };
         Some(Replacement::new(&view.references, piece, Placeholder::Preview, write))
     })

@@ -305,7 +305,7 @@ impl<'io> Framer<'io> {
         if self.view.is_pinned(place.index) {
             return Vec::new();
         }
-        let stands = |offload: &Offload| match self.view.references.recalls {
+        let stands = |offload: &Offload| match self.view.references.named {
             true => offload::reference(&offload.reference),
             false => "[This result was too large, and is left out]".into(),
         };

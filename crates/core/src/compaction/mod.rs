@@ -48,7 +48,7 @@ pub use trajectory::{Compression, Execution, ReactStats, Trajectory, TrajectoryM
 pub(crate) use due::is_due;
 pub(crate) use floor::settle;
 pub(crate) use frame::{Framer, erased};
-pub(crate) use offload::reference as stub_of;
+pub(crate) use offload::{LEFT_OUT, reference as stub_of};
 pub(crate) use replace::{BEGINS, first_line, reference_of, with_text};
 pub(crate) use rung::{ClimbPart, Climbed, Run, reason};
 pub(crate) use stage::{climb, plan, settle_reasoning};

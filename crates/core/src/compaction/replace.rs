@@ -88,7 +88,7 @@ impl Replacement {
         let reference = &new.blob.offload.reference;
         let write = |text: &str| {
             let chars = text.chars().count();
-            let told = match references.recalls {
+            let told = match references.named {
                 true => format!("Tool input is at: {reference} ({chars} characters)"),
                 false => format!("Tool input of {chars} characters, left out"),
             };
@@ -108,14 +108,15 @@ impl Replacement {
 }
 
 /// Where a result is, and what it is the result of: `Tool result is at: off_… (Read src/a.ts; 8,400 characters; read it with
-/// recall_read)`.
+/// recall_read)`, or `Tool result left out; run it again if needed (Read src/a.ts; 8,400 characters)`.
 pub(super) fn mark(view: &View, piece: Replaceable<'_>, chars: usize, reference: &str) -> String {
     let mut told: Vec<String> = call_of(view, piece).into_iter().collect();
     told.push(format!("{chars} characters"));
     if view.references.by_model {
         told.push(format!("read it with {RECALL_READ}"));
     }
-    format!("{} ({})", offload::reference(reference), told.join("; "))
+    let stands = if view.references.named { offload::reference(reference) } else { offload::LEFT_OUT.into() };
+    format!("{stands} ({})", told.join("; "))
 }
 
 /// The call that a result of the context answers: its tool, and its file or command.
@@ -151,7 +152,7 @@ fn call_of(view: &View, piece: Replaceable<'_>) -> Option<String> {
 /// What stands for a text that is too large, with how that begins and ends, in about `tokens` tokens.
 pub(super) fn ends(view: &View, reference: &str, text: &str, tokens: usize) -> String {
     let chars = text.chars().count();
-    let told = match view.references.recalls {
+    let told = match view.references.named {
         true => format!("Too large to stand here ({chars} characters). All of it is at: {reference}"),
         false => format!("Too large to stand here ({chars} characters), the rest is left out."),
     };

@@ -73,9 +73,10 @@ pub(super) fn propose(view: &View, others: &[Move]) -> Result<Vec<Move>> {
         };
         let write = |reference: &str| {
             let what = if changed.is_empty() { "Unchanged since" } else { "A unified diff against" };
-            let mut text = format!(
-                "[{what} the last result of {told} above that is whole; all of this one is at: {reference}"
-            );
+            let mut text = format!("[{what} the last result of {told} above that is whole");
+            if view.references.named {
+                text += &format!("; all of this one is at: {reference}");
+            }
             if view.references.by_model {
                 text += &format!(" (read it with {RECALL_READ})");
             }

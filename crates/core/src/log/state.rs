@@ -129,7 +129,8 @@ impl State {
     pub(crate) fn new(id: String, secret: String, settings: Rc<Settings>, now: u64) -> Self {
         let sid = ids::id(&[b"sid", secret.as_bytes()]);
         let secrets = Secrets::new(&secret);
-        let references = References { secret: secret.as_str().into(), recalls: true, by_model: false };
+        let references =
+            References { secret: secret.as_str().into(), recalls: true, by_model: false, named: true };
         let row = SessionRow {
             v: SCHEMA,
             ver: 0,

@@ -72,6 +72,9 @@ pub(crate) struct References {
     pub(crate) recalls: bool,
     /// The model has the tools that read them.
     pub(crate) by_model: bool,
+    /// A text names them. To a model that cannot read them they say nothing: a preset whose texts are its own then says
+    /// that the tool may be run again; those of systems are their documents'.
+    pub(crate) named: bool,
 }
 
 impl PromptUsage {
@@ -119,6 +122,12 @@ impl View {
 }
 
 impl State {
+    fn references(&self) -> References {
+        let by_model = self.model_recalls();
+        let References { secret, recalls, .. } = self.references.clone();
+        References { secret, recalls, by_model, named: by_model || (recalls && !self.settings.preset.stubs) }
+    }
+
     /// What a compaction reads of it.
     pub(crate) fn view(&self) -> View {
         let estimated = self.estimated(&self.context);
@@ -137,7 +146,7 @@ impl State {
                 generation: self.generation(),
                 known: self.calibration().cloned(),
             },
-            references: References { by_model: self.model_recalls(), ..self.references.clone() },
+            references: self.references(),
             secrets: Rc::clone(&self.secrets),
             pins: self.row.pins.clone(),
             pinned_tokens: self.row.pinned_tokens,

@@ -56,7 +56,7 @@ fn harness(over: Value) -> Harness {
     let mut clear = json!({ "when": "every-turn", "keepRecent": 1, "minTokens": 300, "inputs": true });
     merge(&mut clear, &over);
     Harness::new(
-        json!({ "preset": "balanced", "contextWindow": 200_000, "keep": { "messages": 4 }, "clear": clear }),
+        json!({ "preset": "balanced", "contextWindow": 200_000, "recall": true, "keep": { "messages": 4 }, "clear": clear }),
     )
 }
 

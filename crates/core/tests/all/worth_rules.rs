@@ -194,6 +194,37 @@ fn w1_a_large_result_is_previewed_below_that_only_where_it_can_be_had_back() {
 }
 
 #[test]
+fn w1_a_model_that_cannot_read_a_reference_is_told_to_run_the_tool_again() {
+    for (preset, recall, is_named) in [
+        ("balanced", false, false),
+        ("balanced", true, true),
+        ("offload", false, true),
+        ("layered", false, true),
+    ] {
+        let clear = match preset {
+            "balanced" => json!({ "when": "every-turn", "minTokens": 200 }),
+            _ => Value::Null,
+        };
+        let mut harness = harness(32_000, json!({ "preset": preset, "recall": recall, "clear": clear }));
+        harness.append(&[user("Read it.")]);
+        harness.append(&exchange(Format::OpenaiChat, "large", &long("line", 13_000)));
+        (0..12).for_each(|nth| harness.append(&work(nth, 900)));
+        harness.prepare();
+        let told = format!("{preset}, {recall}");
+        let sent = harness.sent().iter().map(Value::to_string).collect::<String>();
+        let absent = harness.session.explain().unwrap().into_iter().filter_map(|entry| entry.reference);
+        let absent: Vec<String> = absent.collect();
+        assert!(!absent.is_empty(), "{told}");
+        assert_eq!(absent.iter().any(|reference| sent.contains(reference)), is_named, "{told}: {sent}");
+        for again in ["run it again if needed", "run the tool again for a part of it"] {
+            assert_eq!(sent.contains(again), !is_named, "{told}: {sent}");
+        }
+        // The app can read it, whatever the model is told.
+        absent.iter().for_each(|reference| assert!(!harness.read(reference).is_empty(), "{told}"));
+    }
+}
+
+#[test]
 fn w5_no_summary_that_frees_little_before_the_window_is_full() {
     // What is pinned stays: a summary has almost nothing to take the place of.
     let mut harness = harness(32_000, json!({}));

@@ -216,6 +216,7 @@ impl CarriedHistory {
             paid,
             goal,
             secrets,
+            unnamed: !state.view().references.named,
             ..Portable::new(self.format, state.row.secret.clone())
         };
         portable.put(state.context.items(), &self.items, &self.links)?;

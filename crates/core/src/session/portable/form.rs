@@ -2,6 +2,7 @@
 
 use super::corrupt;
 use crate::checkpoint::Goal;
+use crate::compaction;
 use crate::context::{Placeholder, SummaryMeta};
 use crate::error::{Code, Error, Result};
 use crate::log::price::Paid;
@@ -32,6 +33,9 @@ pub(crate) struct Portable {
     pub boundaries: Vec<Boundary>,
     /// The context, as far as the first boundary.
     pub view: Vec<ViewPiece>,
+    /// What stands for a text of the app's messages says that it is left out, and not where it is: the model cannot read it.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub unnamed: bool,
     /// What was taken out of the app's messages in it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub edits: Vec<Cutout>,
@@ -112,10 +116,10 @@ pub(crate) struct Cutout {
     pub how: Option<Placeholder>,
     /// The first 16 hex digits of the SHA-256 of the text.
     pub sha256: String,
-    /// What stands there behind its reference.
+    /// What stands there behind its reference, or behind what says that it is left out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub more: Option<String>,
-    /// What stands there, where that does not begin with its reference.
+    /// What stands there, where that begins otherwise.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub text: Option<String>,
 }
@@ -127,7 +131,7 @@ impl Cutout {
         self.how.unwrap_or(usual)
     }
 
-    /// Takes what stands there over, given the bare reference.
+    /// Takes what stands there over, given how that begins.
     pub(super) fn put(&mut self, how: Placeholder, stands: String, bare: &str) {
         (self.more, self.text) = match stands.strip_prefix(bare) {
             Some("") => (None, None),
@@ -170,6 +174,7 @@ impl Portable {
             secret,
             boundaries: Vec::new(),
             view: Vec::new(),
+            unnamed: false,
             edits: Vec::new(),
             edited: Vec::new(),
             generation: 0,
@@ -181,6 +186,11 @@ impl Portable {
             goal: None,
             secrets: Secrets::default(),
         }
+    }
+
+    /// How what stands for a text begins as a rule.
+    pub(super) fn beginning(&self, reference: &str) -> String {
+        if self.unnamed { compaction::LEFT_OUT.into() } else { compaction::stub_of(reference) }
     }
 
     /// A state from its JSON text.

@@ -153,7 +153,7 @@ impl Portable {
                     let more = edit.more.as_deref().unwrap_or_default();
                     let line =
                         if more.ends_with(BEGINS) { self.first_line(edit, item)? } else { String::new() };
-                    compaction::stub_of(&offload.reference) + more + &line
+                    self.beginning(&offload.reference) + more + &line
                 }
             };
             let value = wire::parse(place.index, &body)?;

@@ -3,7 +3,7 @@
 use super::form::{Boundary, Cutout, EditedPiece, Portable, SummaryPiece, ViewPiece};
 use super::read::{digits, text_of};
 use super::{Link, clean_cuts, given};
-use crate::compaction::{self, BEGINS};
+use crate::compaction::BEGINS;
 use crate::context::{Item, Offload, Origin, Placeholder, SummaryMeta};
 use crate::error::Result;
 use crate::keys::ids;
@@ -65,7 +65,7 @@ impl Portable {
             if let Some(mut cutout) = self.cutout(index, offload, original)? {
                 // Columns of databases have no NUL; where there is one, the whole message says it, escaped.
                 let stands = stands.replace('\0', "\u{fffd}");
-                cutout.put(offload.how, stands, &compaction::stub_of(&offload.reference));
+                cutout.put(offload.how, stands, &self.beginning(&offload.reference));
                 // How the text began is the app's to say again.
                 let line = self.first_line(&cutout, original)?;
                 if let Some(more) = cutout.more.as_ref().and_then(|more| more.strip_suffix(&line))
