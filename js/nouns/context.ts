@@ -44,7 +44,7 @@ export function contextOf<M extends Message>(core: Core<M>, { host, format, warn
       if (model !== undefined && typeof model !== "string") throw invalidOption("model", "must be a text");
       const json = asSent("usage", usage);
       if (look((handle) => handle.recordUsage(json, model))) return learned();
-      const message = "recordUsage: the counts are far from what was sent last, so estimates are not corrected by them; nothing else changed";
+      const message = "recordUsage: the counts are far below what was sent last, so estimates are not corrected by them: tokens that were read from a cache count too; nothing else changed";
       warn({ code: "invalid_option", message });
     },
 

@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 
 /** A rung of the ladder, before the summary. The build makes its name of `Edit.kind` from the table; no preset has it yet. */
 export default ({ kebab, snake, Pascal, words, Words }) => {
-  const columns = /^\| summarise: .*$/m.exec(readFileSync(new URL("../../docs/presets.md", import.meta.url), "utf8"))?.[0].split(" |").length;
+  const columns = /^\| summarize: .*$/m.exec(readFileSync(new URL("../../docs/presets.md", import.meta.url), "utf8"))?.[0].split(" |").length;
   const about = `${kebab}: old results that equal a newer one become a mark`;
   return {
     files: { [`crates/core/src/compaction/${snake}.rs`]: "rung.rs.txt", [`crates/core/tests/all/${snake}_rung.rs`]: "rung-test.rs.txt" },

@@ -259,7 +259,7 @@ test("E18: a result of several parts is offloaded, and looks like one of the SDK
   const { adapter, middleware } = compactor(context, {}, warnings).with(adapterAt(server, "a", createOpenaiChat));
   assert.equal(await chat({ ...common, adapter, middleware: [...middleware, seen], tools: [parts], messages: user(TASK), stream: false }), DONE);
   // The server counts no pictures.
-  for (const warning of warnings.splice(0)) assert.match(warning, /recordUsage: the counts are far from what was sent last/);
+  for (const warning of warnings.splice(0)) assert.match(warning, /recordUsage: the counts are far below what was sent last/);
   const { calls, problems, refused } = server.figures("a");
   assert.deepEqual([calls, problems, refused], [61, [], 0]);
   const stubs = sent.filter(({ role, content }) => role === "tool" && /off_/.test(JSON.stringify(content)));

@@ -33,7 +33,7 @@ macro_rules! rungs {
 
 rungs! {
     /// `S4.5`
-    Process = "admit", "process: new results of search, file, query and API tools become what matters of them", "no";
+    Process = "admit", "digest: new results of search, file, query and API tools become what matters of them (in edits: `admit`)", "no";
     /// `S3.8`
     Admit = "admit", "admit: new results that are too large become a preview and a reference", "no";
     /// `S3.1`
@@ -43,13 +43,13 @@ rungs! {
     /// `S2.1`, `S2.4`
     Compress = "compress", "compress: results are shortened one by one", "where structure does not do";
     /// `S1.5` to `S1.9`, `S3.4`, `S4.2`
-    Summarise = "summarize", "summarise: the older history becomes a summary", "yes";
+    Summarise = "summarize", "summarize: the older history becomes a summary", "yes";
     /// `S5.8`
     Age = "age", "age: old checkpoints become shorter ones", "yes";
     /// `S5.8`
     Merge = "merge", "merge: several old, short checkpoints become one", "yes";
     /// When nothing else fits (`S5.15`, `S4.7`).
-    Rollover = "rollover", "emergency: recent messages are summarised too, then a fresh context begins", "yes";
+    Rollover = "rollover", "rollover: when nothing else fits, recent messages are summarized too, then a fresh context begins", "yes";
 }
 
 impl Rung {

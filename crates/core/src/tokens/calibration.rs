@@ -18,6 +18,8 @@ const PRIOR: u64 = 1_500;
 const MEMORY: u64 = 100_000;
 /// A report that is so many times below the estimate is of another prompt.
 const OTHER: u64 = 4;
+/// The same of a prompt that begins with the one that was reported before: one without what was read from a cache, as a rule.
+const LESS: u64 = 2;
 /// Models that are remembered: the latest.
 const MODELS: usize = 8;
 /// Parts of a factor of 1.
@@ -95,10 +97,15 @@ impl Calibrations {
 
     /// Learns that a prompt cost `reported` tokens; false for one that cannot be the one that was sent.
     pub(crate) fn report(&mut self, model: &str, sent: Sent, reported: u64) -> bool {
-        if reported == 0 || reported.saturating_mul(OTHER) < sent.estimated as u64 {
+        let at = self.0.iter().position(|known| known.model == model);
+        let known = at.and_then(|at| self.0.get(at));
+        let (expected, times) = match known.filter(|known| known.goes_on(sent.estimated, sent.generation)) {
+            Some(known) => (known.correct(sent.estimated), LESS),
+            None => (sent.estimated, OTHER),
+        };
+        if reported == 0 || reported.saturating_mul(times) < expected as u64 {
             return false;
         }
-        let at = self.0.iter().position(|known| known.model == model);
         let mut known = match at {
             Some(at) => Rc::unwrap_or_clone(self.0.remove(at)),
             None => Calibration { model: model.into(), ..Calibration::default() },
@@ -159,10 +166,14 @@ impl Calibration {
         usize::try_from(tokens).unwrap_or(usize::MAX)
     }
 
-    /// Tokens that were reported of a prompt of view `generation` that is estimated at so many: none of one that does not
-    /// begin with the prompt that was reported.
+    /// A prompt of view `generation` that is estimated at so many tokens begins with the one that was reported last.
+    fn goes_on(&self, estimated: usize, generation: u64) -> bool {
+        generation == self.generation && estimated as u64 >= self.estimated
+    }
+
+    /// Tokens of a prompt that were reported: none of one that does not begin with the prompt that was.
     pub(crate) fn counted(&self, estimated: usize, generation: u64) -> usize {
-        let goes_on = generation == self.generation && estimated as u64 >= self.estimated;
+        let goes_on = self.goes_on(estimated, generation);
         if goes_on { usize::try_from(self.reported).unwrap_or(usize::MAX) } else { 0 }
     }
 

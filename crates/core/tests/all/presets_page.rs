@@ -6,8 +6,8 @@ use std::path::Path;
 
 const HEAD: &str = "# Presets
 
-One engine, one ladder. A preset says which rungs it has, when they act, and with which numbers. This page is made from the
-tables in the code (`crates/core/src/policy/presets.rs` and `options.rs`), and a test keeps them the same.
+One engine for all. A preset says which steps it takes, when, and with which numbers. This page is made from the tables in the code
+(`crates/core/src/policy/presets.rs` and `options.rs`), and a test keeps them the same.
 
 The numbers are defaults for a window of 200,000 tokens or more; many shrink with windows under about 48K, and
 `clear.keepRecent` of `balanced` is in proportion to any window, at least 3, and 3 with `economy`. Each row is an option. A preset
@@ -29,7 +29,7 @@ fn the_page_is_what_the_table_says() {
 fn page() -> String {
     let mut page = HEAD.to_owned();
     table(&mut page, "How they differ", "", &behaviour());
-    table(&mut page, "Rungs", "model", &rungs());
+    table(&mut page, "Steps, in their order", "asks a model", &rungs());
     for (title, rows) in groups() {
         table(&mut page, title, "what it is", &rows);
     }
@@ -99,12 +99,21 @@ fn behaviour() -> Vec<Row> {
             .to_owned()
         }),
         row("in the place of a result", |preset| {
-            match (removes(preset), preset.stubs) {
-                (false, _) => "",
-                (true, true) => "its reference, its call, its length and its first line",
-                (true, false) => "as [its system](systems.md) has it",
+            let has = |rung| preset.rungs.contains(&rung);
+            let mut stands = Vec::new();
+            if preset.stubs {
+                stands.push(
+                    "`Tool result is at: off_… (Read src/a.ts; 8,400 characters; read it with recall_read)` and its first line; to a model without the recall tools `Tool result left out; run it again if needed (…)`",
+                );
+            } else {
+                stands
+                    .extend(has(Rung::Admit).then_some("`Output too large. Saved to: off_…` and a preview"));
+                stands.extend(has(Rung::Clear).then_some("`[Output compacted - re-read if needed]`"));
+                stands.extend(has(Rung::Offload).then_some("`Tool result is at: off_…`"));
+                stands.extend(has(Rung::Compress).then_some("a shorter text"));
+                stands.extend(has(Rung::Process).then_some("what matters of it"));
             }
-            .to_owned()
+            stands.join("; ")
         }),
         row("recent messages kept (`keep`)", |preset| match (removes(preset), preset.when) {
             (false, _) => String::new(),

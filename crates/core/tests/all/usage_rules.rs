@@ -50,6 +50,23 @@ fn the_prompt_costs_what_was_reported_and_what_comes_after_is_added() {
 }
 
 #[test]
+fn a_prompt_that_goes_on_does_not_cost_half_of_the_one_before() {
+    let mut harness = Harness::new(json!({ "contextWindow": 200_000 }));
+    harness.append(&talk(4, 1_000));
+    harness.prepare();
+    assert!(harness.session.record_usage(&reported(10_000), None).unwrap());
+    harness.append(&talk(1, 500));
+    let estimated = harness.prepare().usage.used_tokens;
+    // What an API says that leaves out the tokens it read from its cache.
+    assert!(!harness.session.record_usage(&reported(4_000), None).unwrap());
+    assert_eq!(used(&harness), estimated, "it goes on from what was learned before");
+    harness.append(&talk(1, 500));
+    harness.prepare();
+    assert!(harness.session.record_usage(&reported(8_000), None).unwrap(), "somewhat less may be");
+    assert_eq!(used(&harness), 8_000);
+}
+
+#[test]
 fn a_usage_that_comes_behind_the_answer_is_of_the_prompt_before_it() {
     for prepares in [true, false] {
         let mut harness = Harness::new(json!({}));
