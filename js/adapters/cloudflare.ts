@@ -7,6 +7,7 @@ import type { DurableObjectContext, ObjectBucket } from "../store/durable/platfo
 import { durableObjectStore } from "../store/durable/store.js";
 import type { CompactOptions, Session } from "../types.js";
 import { contextCompactor, type AiSdkCompactor, type AiSdkCompactorOptions } from "./ai-sdk.js";
+import { checkAdapterOptions } from "./threads.js";
 
 /** An object is one conversation: the id of its session. */
 const CHAT = "chat";
@@ -50,6 +51,7 @@ export function withCompaction<A extends AgentClass>(
     throw invalidOption(name, "is the object's own here; contextCompactor of context-compactor/ai-sdk takes others");
   }
   const { bigObjects, ...rest } = options;
+  checkAdapterOptions(rest);
   return class extends Agent {
     readonly compactor: AgentCompactor;
 

@@ -3,6 +3,7 @@
 import { CompactionError } from "../errors.js";
 import { checkFunction, checkOptions, invalidOption } from "../checks.js";
 import { isContextOverflow } from "../overflow.js";
+import { engineOptions } from "../options.js";
 import { openSession } from "../session.js";
 import { memoryStore } from "../store/memory.js";
 import type { AdapterOptions, CustomFormat, Format, Message, Prepared, Session, SessionOptions, StepOptions, Summarize } from "../types.js";
@@ -37,6 +38,10 @@ const MAX_OPEN = 100;
 /** A conversation that is open. Its requests take turns: each is prepared before the next is read. */
 class OpenThread {
   readonly session: Promise<Session>;
+  /** The model of its first request; without one, the app asked for the session before there was any. */
+  readonly model: string | undefined;
+  /** Another handle on the same session took its place. */
+  isReplaced = false;
   /** The system prompt of the request at hand. */
   system: string | undefined;
   /** Asks the model of the request at hand. */
@@ -48,7 +53,8 @@ class OpenThread {
   #turn: Promise<unknown> = Promise.resolve();
   #newest: Prepared | undefined;
 
-  constructor(open: (thread: OpenThread) => Promise<Session>) {
+  constructor(model: string | undefined, open: (thread: OpenThread) => Promise<Session>) {
+    this.model = model;
     this.session = open(this);
     // Whoever waits for it is told.
     this.session.catch(() => undefined);
@@ -93,9 +99,9 @@ export class Threads {
   constructor(by: string, options: AdapterOptions & Record<string, unknown>, own: readonly string[], format?: Format | CustomFormat) {
     this.#by = by;
     this.#format = format;
-    checkAdapterOptions(options);
     const rest: Record<string, unknown> = { ...options };
     for (const name of own) delete rest[name];
+    checkAdapterOptions(rest);
     this.#options = { store: memoryStore(), ...rest };
     this.isKept = rest["store"] !== undefined && rest["store"] !== "memory";
   }
@@ -107,8 +113,12 @@ export class Threads {
   }
 
   /** The session of the conversation called `id`, for all that the adapter does not do. */
-  session(id: string): Promise<Session> {
-    return this.#of(id, { messages: [] }, this.#format, true).session;
+  async session(id: string): Promise<Session> {
+    const thread = this.#of(id, { messages: [] }, this.#format, true);
+    const session = await thread.session;
+    if (!isClosed(session)) return session;
+    await this.#leave(thread);
+    return this.session(id);
   }
 
   /**
@@ -133,10 +143,8 @@ export class Threads {
       const live = this.#options.live?.();
       return used.fit(request, ask, { force, ...(live ? { live } : {}) }).catch(async (error: unknown) => {
         if (isAgain || !CompactionError.isInstance(error) || error.code !== "closed") throw error;
-        // The app closed or deleted the session: once that is done, the conversation has a new one.
-        await (await used.session).close();
         used.users--;
-        this.#forget(used);
+        await this.#leave(used);
         thread = undefined;
         return fit(force, true);
       });
@@ -182,7 +190,13 @@ export class Threads {
 
   #of(id: string | undefined, request: AdapterRequest, format: Format | CustomFormat | undefined, canAsk: boolean): OpenThread {
     if (id !== undefined) {
-      const named = this.#named.get(id) ?? this.#begin(id, request, format, canAsk);
+      let named = this.#named.get(id);
+      if (named && this.#learnsModel(named, request)) {
+        // The app may use the handle that it has.
+        named.isReplaced = true;
+        named = undefined;
+      }
+      named ??= this.#begin(id, request, format, canAsk);
       this.#named.set(id, named);
       return this.#used(named);
     }
@@ -209,8 +223,13 @@ export class Threads {
     return best;
   }
 
+  /** The session was opened before there was a request, which now says which model it is for, and with it the window. */
+  #learnsModel(thread: OpenThread, { model }: AdapterRequest): boolean {
+    return thread.model === undefined && model !== undefined && this.#options.model === undefined;
+  }
+
   #begin(id: string | undefined, { model }: AdapterRequest, format: Format | CustomFormat | undefined, canAsk: boolean): OpenThread {
-    const thread = new OpenThread((self) => this.#session(self, id, model, format, canAsk));
+    const thread = new OpenThread(model, (self) => this.#session(self, id, model, format, canAsk));
     thread.session.catch(() => this.#forget(thread));
     return thread;
   }
@@ -245,6 +264,12 @@ export class Threads {
     return thread;
   }
 
+  /** The app closed or deleted the session: once that is done, the conversation has a new one. */
+  async #leave(thread: OpenThread): Promise<void> {
+    await (await thread.session).close();
+    this.#forget(thread);
+  }
+
   #forget(thread: OpenThread): void {
     this.#open.delete(thread);
     for (const [id, named] of this.#named) if (named === thread) this.#named.delete(id);
@@ -256,7 +281,7 @@ export class Threads {
       if (thread.users > 0) continue;
       this.#forget(thread);
       // What is only in memory would stay there as long as the process.
-      void thread.session.then((session) => session.close({ delete: !this.isKept })).catch(() => undefined);
+      void thread.session.then((session) => session.close({ delete: !this.isKept && !thread.isReplaced })).catch(() => undefined);
     }
   }
 }
@@ -268,12 +293,29 @@ function writer(given: AdapterOptions["summarize"], own: Summarize | "extractive
   return { ...given, call: own };
 }
 
-function checkAdapterOptions({ strict, recall, onSession, live }: AdapterOptions): void {
+/** Whether the app closed or deleted it. */
+function isClosed(session: Session): boolean {
+  try {
+    session.context.usage();
+    return false;
+  } catch (error) {
+    if (CompactionError.isInstance(error) && error.code === "closed") return true;
+    throw error;
+  }
+}
+
+/** Throws `invalid_option` for an option that no session would take. */
+export function checkAdapterOptions({ strict, recall, onSession, live, summarize, systemPrompt, ...shared }: AdapterOptions): void {
   checkFunction("live", live);
   checkFunction("onSession", onSession);
   if (strict !== undefined && typeof strict !== "boolean") throw invalidOption("strict", "must be true or false");
   if (typeof recall === "object" && recall !== null) checkOptions(recall, ["tools"], "recall.");
   else if (recall !== undefined && typeof recall !== "boolean") throw invalidOption("recall", "must be true, false or { tools }");
+  if (systemPrompt !== undefined && typeof systemPrompt !== "string") checkFunction("systemPrompt", systemPrompt);
+  for (const name of ["id", "parent"]) {
+    if (name in shared) throw invalidOption(name, "is the conversation's own: the adapter opens a session for each");
+  }
+  engineOptions({ ...shared, ...(summarize === undefined ? {} : { summarize }) }, "openSession");
 }
 
 /** What the session added to the system prompt. */

@@ -23,7 +23,7 @@ export const s5checks = [
     id: "S5.15",
     what: "recent messages are not summarised",
     file: `${core}/compaction/emergency.rs`,
-    from: "        (Rung::Summarise, Aim::AGGRESSIVE, \"recent messages are summarised too\"),\n",
+    from: "        (Rung::Summarise, Aim::AGGRESSIVE, \"recent messages are summarized too\"),\n",
     to: "",
     tests: ["checkpoint_rules"],
   },

@@ -211,7 +211,7 @@ for (const [name, summarize, code, cause] of MISBEHAVING) {
     const given = { summarize: { call: summarize, fallback: "extractive", timeoutMs: 5_000, attempts: 2 } };
     const result = await passing(compact(frozen(chat(20)), given));
     assert.deepEqual([result.success, result.llmCalls], [true, 2]);
-    assert.match(result.reason, /the summariser failed .*the built-in one was used/s);
+    assert.match(result.reason, /the summarizer failed .*the built-in one was used/s);
     assert.equal(result.appliedEdits[0].detail, result.reason);
     assert.ok(result.currentTokens < result.previousTokens);
   });

@@ -111,7 +111,7 @@ test("F11: a warning that meets neither a listener nor a logger goes to the cons
     }`;
   const told = await run(program(""));
   assert.equal(told.lines.length, 1);
-  assert.match(told.lines[0], /^context-compactor: the summariser failed .*401/);
+  assert.match(told.lines[0], /^context-compactor: the summarizer failed .*401/);
   assert.deepEqual((await run(program("logger: () => {}"))).lines, []);
   assert.deepEqual((await run(program("", 'session.on("warning", () => {});'))).lines, []);
   const once = await run(`
@@ -119,7 +119,7 @@ test("F11: a warning that meets neither a listener nor a logger goes to the cons
     const summarize = { call, fallback: "extractive", attempts: 1 };
     for (let nth = 0; nth < 2; nth++) await cc.compact(chat(10), { contextWindow: 32_000, preset: "offload", summarize });`);
   assert.equal(once.lines.length, 1);
-  assert.match(once.lines[0], /^context-compactor: compact: the summariser failed .*401.*logger/);
+  assert.match(once.lines[0], /^context-compactor: compact: the summarizer failed .*401.*logger/);
 });
 
 test("F11: a second process finds what the first one said, with the store that the error names", async () => {

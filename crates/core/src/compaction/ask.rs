@@ -323,7 +323,7 @@ pub(super) async fn shorten_each(
     }
     if !settings.asks_for_results() {
         let none =
-            || Error::new(Code::SummaryFailed, "no summariser is given: pass `summarize` or `provider`");
+            || Error::new(Code::SummaryFailed, "no summarizer is given: pass `summarize` or `provider`");
         return Ok(asks.iter().map(|_| Err(none())).collect());
     }
     let tokens = run.tokens();

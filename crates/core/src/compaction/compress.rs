@@ -24,7 +24,7 @@ const CHUNK_HEAD: usize = 1_000;
 /// What a failed second level keeps.
 const JOINED_HEAD: usize = 40_000;
 /// What stands behind a text that was cut because the call failed.
-pub(super) const CUT: &str = "\n[… cut here: the summariser failed]";
+pub(super) const CUT: &str = "\n[… cut here: the summarizer failed]";
 
 /// A tool result of the context that was not replaced so far.
 #[derive(Debug, Clone)]

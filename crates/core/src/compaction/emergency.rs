@@ -1,4 +1,4 @@
-//! When a prompt does not fit after all else (`S5.15`, `S4.7`): recent messages are summarised too, and then the context
+//! When a prompt does not fit after all else (`S5.15`, `S4.7`): recent messages are summarized too, and then the context
 //! begins anew with a built-in summary of everything and what the user said last. The log keeps every message, a snapshot
 //! is taken before each step, and each is told as a warning.
 
@@ -74,7 +74,7 @@ async fn rescue(run: &Run<'_>, failed: Option<&Error>) -> Result<Vec<CompactionR
     let mut results = Vec::new();
     let answers = failed.is_none_or(|error| !matches!(error.code, Code::SummaryFailed | Code::Timeout));
     let steps = [
-        (Rung::Summarise, Aim::AGGRESSIVE, "recent messages are summarised too"),
+        (Rung::Summarise, Aim::AGGRESSIVE, "recent messages are summarized too"),
         (Rung::Rollover, Aim::ROLLOVER, "the context begins anew with a short summary of everything"),
     ];
     for (rung, aim, what) in steps {

@@ -146,7 +146,7 @@ impl<'a> History<'a> {
         if parts.len() < 2 {
             return Ok(None);
         }
-        run.io.log(LogLevel::Info, format!("The history is summarised in {} parts", parts.len()));
+        run.io.log(LogLevel::Info, format!("The history is summarized in {} parts", parts.len()));
         let mut last = None;
         // A part whose request was too long after all is parted again, and that is another attempt.
         for _ in 0..self.settings.numbers.retry_count {

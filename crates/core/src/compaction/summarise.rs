@@ -332,10 +332,9 @@ impl SummaryUpdate {
     async fn commit(self, run: &Run<'_>, rung: Rung, proposal: &Proposal) -> Result<Edit> {
         tell(run.io, &run.view(), Stage::Commit, 1, self.freed);
         run.change(self.change).await?;
-        let indices = proposal.indices();
-        let (count, freed) = (indices.len(), self.freed);
-        run.io.log(LogLevel::Info, format!("Summarised {count} messages, {freed} tokens freed"));
-        let edit = Edit { detail: self.detail, ..Edit::named(rung.as_str(), indices, freed) };
+        let (count, freed) = (proposal.compress.len(), self.freed);
+        run.io.log(LogLevel::Info, format!("Summarized {count} messages, {freed} tokens freed"));
+        let edit = Edit { detail: self.detail, ..Edit::named(rung.as_str(), proposal.indices(), freed) };
         Ok(run.writer.told(rung, edit))
     }
 }

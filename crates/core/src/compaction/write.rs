@@ -171,7 +171,7 @@ pub(super) fn room_anew(view: &View, proposal: &Proposal) -> usize {
 
 /// What is said about a summary that the built-in summariser had to write.
 pub(super) fn fell_back(error: &Error) -> String {
-    format!("the summariser failed ({error}); the built-in one was used")
+    format!("the summarizer failed ({error}); the built-in one was used")
 }
 
 /// A text as it may stand for what is summarised.

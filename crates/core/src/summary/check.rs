@@ -75,7 +75,7 @@ pub fn check(
         return reject("The answer repeated the prompt. Write the summary that the prompt describes.");
     }
     if echoes_fence(text) || (!structured && content.into_iter().any(|content| echoes(text, content))) {
-        return reject("The answer repeated the conversation. Summarise it in your own words.");
+        return reject("The answer repeated the conversation. Summarize it in your own words.");
     }
     let tokens = estimator.text(text);
     if tokens > replaced_tokens {

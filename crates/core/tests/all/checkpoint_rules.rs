@@ -319,7 +319,7 @@ fn s5_15_recent_messages_are_summarised_when_nothing_else_fits() {
     harness.append(&chat(4, 1_000));
     let prepared = prepare(&mut harness).unwrap();
     assert!(harness.session.validate().unwrap().valid && prepared.usage.used_tokens <= 3_000);
-    assert!(warnings(&harness).iter().any(|line| line.contains("recent messages are summarised too")));
+    assert!(warnings(&harness).iter().any(|line| line.contains("recent messages are summarized too")));
     assert!(!warnings(&harness).iter().any(|line| line.contains("begins anew")), "it fits now");
     let result = prepared.result.unwrap();
     assert!(result.success && result.summary.is_some());

@@ -136,7 +136,7 @@ fn s2_3_a_chunk_or_a_second_level_that_fails_keeps_a_marked_start() {
     tool(&mut harness, FORMATS[0], "a", &format!("{}{}", "x".repeat(50_000), "👩‍👩‍👧".repeat(10_000)));
     let text = results(FORMATS[0], &harness.sent()).remove(0);
     let second = text.split_once("[Part 2/2]\n").unwrap().1;
-    assert!(second.starts_with("👩‍👩‍👧") && second.ends_with("\n[… cut here: the summariser failed]"));
+    assert!(second.starts_with("👩‍👩‍👧") && second.ends_with("\n[… cut here: the summarizer failed]"));
     assert_eq!(second.chars().filter(|c| *c == '👧').count(), 200, "1,000 characters, whole clusters");
 
     let mut harness = react(json!({ "presetOptions": { "chunkRatio": 0.3 } }));

@@ -329,8 +329,8 @@ fn runs(pairs: impl Iterator<Item = (usize, usize)>) -> Vec<(usize, usize, usize
 }
 
 fn other() -> Error {
-    let what = "none of these messages is of this session: it is another conversation; give each its own session, by a \
-                name (openSession({ id })), or sessionFor(threadId) of a pool";
+    let what = "none of these messages is of this session: it is another conversation; give each its own session: a \
+                name (openSession({ id })), sessionFor(threadId) of a pool, or a thread of the adapter";
     let mut error = Error::new(Code::Diverged, what);
     error.reason = Some("another conversation".into());
     error
