@@ -60,17 +60,23 @@ test("W2 balanced, the default, summarizes at the number that it shows, and clea
 });
 
 test("balanced: in the place of a result stand its reference, its call, its length and its first line, and its call stays", async () => {
-  const { session, steps } = await agent({});
-  const { messages } = steps.at(-1);
-  assert.deepEqual((await validateHistory(messages)).problems, []);
-  const at = messages.findIndex(({ role, content }) => role === "tool" && content.startsWith("Tool result is at:"));
-  const [, ref, call, chars, line] = messages[at].content.match(
-    /^Tool result is at: (off_\w+) \((.+); (\d+) characters\)\nIt begins: (.+)$/,
-  );
-  const text = await session.recall.read(ref);
-  assert.deepEqual([text.length, text.split("\n")[0]], [Number(chars), line]);
-  const { function: called } = messages[at - 1].tool_calls[0];
-  assert.equal(call, `${called.name} ${JSON.parse(called.arguments).path ?? JSON.parse(called.arguments).file_path}`);
+  for (const recall of [true, false]) {
+    const { session, steps } = await agent({ recall });
+    const { messages } = steps.at(-1);
+    assert.deepEqual((await validateHistory(messages)).problems, []);
+    const stands = recall ? "Tool result is at: (off_\\w+)" : "Tool result left out; run it again if needed";
+    const form = new RegExp(`^${stands} \\((.+?); (\\d+) characters${recall ? "; read it with recall_read" : ""}\\)\nIt begins: (.+)$`);
+    const at = messages.findIndex(({ role, content }) => role === "tool" && form.test(content));
+    const [call, chars, line] = form.exec(messages[at].content).slice(-3);
+    // The order of those in the prompt is that of the ledger.
+    const nth = messages.slice(0, at).filter(({ role, content }) => role === "tool" && form.test(content)).length;
+    const { ref } = (await session.context.explain()).filter(({ fate }) => fate === "offloaded")[nth];
+    assert.equal(messages[at].content.includes(ref), recall);
+    const text = await session.recall.read(ref);
+    assert.deepEqual([text.length, text.split("\n")[0]], [Number(chars), line]);
+    const { function: called } = messages[at - 1].tool_calls[0];
+    assert.equal(call, `${called.name} ${JSON.parse(called.arguments).path ?? JSON.parse(called.arguments).file_path}`);
+  }
 });
 
 for (const [name, of] of Object.entries({ results: turn, talk })) {

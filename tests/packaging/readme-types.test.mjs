@@ -31,7 +31,7 @@ const REASONS = {
     "docs/migration.md": ["TS2345", "TS2769"],
     "docs/sdk/ai-sdk.md": ["TS2769"],
     "docs/sdk/clients.md": ["TS2769"],
-    "docs/sdk/cloudflare.md": ["TS2769"],
+    "docs/sdk/cloudflare.md": ["TS2322", "TS2769"],
     "docs/sdk/langchain.md": ["TS2769"],
     "docs/sdk/mastra.md": ["TS2322"],
     "docs/sdk/openai-agents.md": ["TS2322"],
