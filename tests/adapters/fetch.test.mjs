@@ -265,13 +265,9 @@ test("E20: a failure of ours ends no call, unless it is to", async (context) => 
   warnings.length = 0;
 });
 
-test("E20: options are checked when the adapter is made or used, and named", async (context) => {
-  for (const [options, field] of [[{ strict: 1 }, "strict"], [{ recall: "yes" }, "recall"], [{ recall: { tool: true } }, "recall.tool"]]) {
-    assert.throws(() => compactingFetch(options), { code: "invalid_option", field });
-  }
-  const fetch = compacting(context, { windowSize: 1, strict: true });
-  const body = JSON.stringify({ messages: [{ role: "user", content: "hi" }] });
-  await assert.rejects(fetch("https://x.test/v1/chat/completions", { method: "POST", body }), { code: "invalid_option", field: "windowSize" });
+test("E20: options are checked when the adapter is made, and named", () => {
+  const refused = [[{ strict: 1 }, "strict"], [{ recall: "yes" }, "recall"], [{ recall: { tool: true } }, "recall.tool"], [{ windowSize: 1 }, "windowSize"]];
+  for (const [options, field] of refused) assert.throws(() => compactingFetch(options), { code: "invalid_option", field });
 });
 
 test("E20: of many conversations those that were used last stay open, and every one goes on", async (context) => {

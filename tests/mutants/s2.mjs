@@ -192,8 +192,8 @@ export const s2 = [
     id: "S2.4",
     what: "one result is compressed at a time",
     file: `${core}/compaction/compress.rs`,
-    from: "run.writer.shorten(run, asks.collect(), &job, spent)",
-    to: "run.writer.shorten(run, asks.take(1).collect(), &job, spent)",
+    from: "run.writer.shorten(run, asks, &job, spent)",
+    to: "run.writer.shorten(run, asks.into_iter().take(1).collect(), &job, spent)",
     tests: ["figures"],
   },
   {

@@ -74,7 +74,7 @@ for (const preset of presets) {
   test(`F7: ${preset}: a message of ten windows does not end a session, and reads back`, async () => {
     const text = Array.from({ length: 12_000 }, (_, at) => `${at}: the parser reads src/file_${at}.rs`).join("\n");
     for (const large of [[{ role: "user", content: "go" }, ...read(text)], [{ role: "user", content: text }]]) {
-      const session = await openSession({ preset, contextWindow: 16_000, store: "memory" });
+      const session = await openSession({ preset, contextWindow: 16_000, recall: true, store: "memory" });
       await session.append(...turns(2), ...large);
       const { messages, usage } = await session.prepare();
       assert.ok(usage.usedTokens <= 12_000, `${usage.usedTokens}`);
