@@ -169,6 +169,7 @@ export function App({ run }: { run: RunController }) {
                   content: (
                     <Compactions
                       compactions={state.compactions}
+                      offloads={state.offloads}
                       selected={compaction}
                       onSelect={setCompaction}
                       onOffload={openOffload}

@@ -1,16 +1,18 @@
 import { useMemo, useState } from "preact/hooks";
 import type { Message } from "../engine.js";
 import { diffContexts, diffText } from "../logic/context-diff.js";
-import { callsOf, fullTextOf, kindOf, previewOf, referencesOf } from "../logic/messages.js";
-import type { Compaction } from "../run/types.js";
+import { answersOf, callsOf, fullTextOf, kindOf, previewOf } from "../logic/messages.js";
+import type { Compaction, Offload } from "../run/types.js";
 import { plural } from "./labels.js";
 
 /** What the model saw before and after, as a diff of messages; each opens to its lines. */
 export function CompactionDiff({
   compaction,
+  offloads,
   onOffload,
 }: {
   compaction: Compaction;
+  offloads: readonly Offload[];
   onOffload(ref: string): void;
 }) {
   const hunks = useMemo(() => diffContexts(compaction.before, compaction.after), [compaction]);
@@ -24,7 +26,7 @@ export function CompactionDiff({
             </p>
           );
         if (hunk.kind === "changed")
-          return <Changed key={i} before={hunk.before} after={hunk.after} onOffload={onOffload} />;
+          return <Changed key={i} before={hunk.before} after={hunk.after} offloads={offloads} onOffload={onOffload} />;
         if (hunk.kind === "removed")
           return <Removed key={i} messages={hunk.messages} replaced={hunks[i - 1]?.kind === "added"} />;
         return <Whole key={i} kind="added" message={hunk.message} />;
@@ -68,13 +70,16 @@ function Whole({ kind, message }: { kind: "removed" | "added"; message: Message 
 function Changed({
   before,
   after,
+  offloads,
   onOffload,
 }: {
   before: Message;
   after: Message;
+  offloads: readonly Offload[];
   onOffload(ref: string): void;
 }) {
   const [open, setOpen] = useState(false);
+  const answered = answersOf(before);
   return (
     <div class="changed">
       <button type="button" aria-expanded={open} onClick={() => setOpen(!open)}>
@@ -82,9 +87,9 @@ function Changed({
         <span class="role">{role(before)}</span>
         <span class="line">{previewOf(before)}</span>
       </button>
-      {referencesOf(after).map(({ ref }) => (
+      {offloads.filter(({ callId }) => answered.includes(callId)).map(({ ref }) => (
         <p key={ref} class="now">
-          Tool result is at: {ref}{" "}
+          The result is stored as {ref}{" "}
           <button type="button" class="link" onClick={() => onOffload(ref)}>
             read it
           </button>

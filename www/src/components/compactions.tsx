@@ -1,18 +1,19 @@
 import { stepsOf } from "context-compactor-ui";
-import type { Compaction } from "../run/types.js";
+import type { Compaction, Offload } from "../run/types.js";
 import { CompactionDiff } from "./compaction-diff.js";
 import { Icon } from "./icon.js";
 import { costOf, count, leftText, percent, plural } from "./labels.js";
 
 interface Props {
   compactions: readonly Compaction[];
+  offloads: readonly Offload[];
   selected: number | undefined;
   onSelect(number: number | undefined): void;
   onOffload(ref: string): void;
 }
 
 /** Every rewrite of the context; one at a time is open as a diff. */
-export function Compactions({ compactions, selected, onSelect, onOffload }: Props) {
+export function Compactions({ compactions, offloads, selected, onSelect, onOffload }: Props) {
   if (compactions.length === 0) {
     return (
       <p class="empty">
@@ -67,7 +68,7 @@ export function Compactions({ compactions, selected, onSelect, onOffload }: Prop
                     : ` · ${plural(compaction.problems, "broken rule")}`}
                   {compaction.reason ? ` · ${compaction.reason}` : ""}
                 </p>
-                <CompactionDiff compaction={compaction} onOffload={onOffload} />
+                <CompactionDiff compaction={compaction} offloads={offloads} onOffload={onOffload} />
               </>
             )}
           </li>
