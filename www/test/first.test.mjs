@@ -94,6 +94,8 @@ function firstIn(name) {
     return said;
   }
   async function play() {
+    // What leads is over.
+    await until(() => document.querySelector(".play").textContent.includes("Play"));
     await click(".speeds label:last-child input");
     await click(".play");
     await until(() => document.querySelector(".play").textContent.includes("Ended"));

@@ -13,7 +13,7 @@ const POLICIES = NAMES.flatMap((preset) => [
   { preset, economy: false },
   ...(hasEconomy(preset) ? [{ preset, economy: true }] : []),
 ]);
-const options = ({ preset, economy }) => ({ preset, ...(economy ? { economy } : {}) });
+const options = ({ preset, economy }) => ({ preset, recall: true, ...(economy ? { economy } : {}) });
 
 /** Drives a session as the page does, up to where nothing fits; what happened at each call. */
 async function drive(messages, contextWindow, policy) {

@@ -26,6 +26,8 @@ import type { ChatItem, Compaction, LogEntry, RunState, Setup } from "./types.js
 const STEP_MS = 1_000;
 /** Calls that are played before the page is shown, where nothing may move: as a rule the first compaction comes long before. */
 const LEAD_CALLS = 100;
+/** It ends with the first compaction that frees this part of the window. */
+const LEAD_SHARE = 5;
 
 /** Plays a recorded run into a real session, the way an agent would: append, prepare before each answer, go on. */
 export class RunController extends Store<RunState> {
@@ -95,9 +97,11 @@ export class RunController extends Store<RunState> {
     await this.#save();
   }
 
+  /** A compaction that is worth a picture: it takes more out than one large result. */
   #hasLed(): boolean {
-    const { compactions, cursor, source, error } = this.state;
-    return compactions.length > 0 || cursor >= source.length || error !== undefined;
+    const { compactions, contextWindow, cursor, source, error } = this.state;
+    const shows = compactions.some(({ previousTokens, tokensAfter }) => previousTokens - tokensAfter >= contextWindow / LEAD_SHARE);
+    return shows || cursor >= source.length || error !== undefined;
   }
 
   async #restore(id: string, record: RunRecord, compactions: Compaction[]): Promise<void> {
