@@ -48,7 +48,7 @@ export function withCompaction<A extends AgentClass>(
 ): A & (new (...args: any[]) => CompactingAgent) {
   for (const name of ["store", "thread"]) {
     if (!(name in options)) continue;
-    throw invalidOption(name, "is the object's own here; contextCompactor of context-compactor/ai-sdk takes others");
+    throw invalidOption(name, `is the object's own here: ${name === "thread" ? "this.compactor.with({ thread })" : "contextCompactor of context-compactor/ai-sdk"} takes another`);
   }
   const { bigObjects, ...rest } = options;
   checkAdapterOptions(rest);

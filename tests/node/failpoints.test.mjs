@@ -9,7 +9,9 @@ import { stores } from "../support/stores.mjs";
 
 for (const [name, make] of Object.entries(stores)) {
   test(`${name}: every operation survives a fault at every call of the store`, async (t) => {
-    const { counts, problems } = await failpoints({ library, make });
+    // A read that goes wrong does not reach the store: it is tried once, in memory.
+    const methods = make === stores.memory ? undefined : ["commit"];
+    const { counts, problems } = await failpoints({ library, make, methods });
     t.diagnostic(`count ${JSON.stringify({ check: "failpoints", of: name, ...counts })}`);
     assert.deepEqual(problems, []);
     assert.ok(counts.crashes > 50 && counts.failures > 50);

@@ -340,8 +340,8 @@ describe("toSessionsCompaction", () => {
 
 test("E16: options that decide nothing here are refused", () => {
   class Agent {}
-  for (const name of ["store", "thread"]) {
-    assert.throws(() => withCompaction(Agent, { [name]: "memory" }), { code: "invalid_option", field: name, message: /contextCompactor of context-compactor\/ai-sdk/ });
+  for (const [name, remedy] of [["store", /contextCompactor of context-compactor\/ai-sdk/], ["thread", /this\.compactor\.with/]]) {
+    assert.throws(() => withCompaction(Agent, { [name]: "memory" }), { code: "invalid_option", field: name, message: remedy });
   }
   assert.throws(() => new (withCompaction(Agent))(), { code: "invalid_option", field: "ctx" });
   assert.throws(() => toSessionsCompaction({ offload: { minChars: 100 } }), { code: "invalid_option", field: "offload" });
