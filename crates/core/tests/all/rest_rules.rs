@@ -8,8 +8,10 @@ use context_compactor_store_tests::conversation::exchange;
 use context_compactor_store_tests::host::{summary, thrown};
 use serde_json::json;
 
-const FAILURES: [(&str, fn() -> Event); 2] =
-    [("offline", || thrown("fetch failed", None)), ("empty", || summary(""))];
+/// How a summariser fails.
+type Failure = (&'static str, fn() -> Event);
+
+const FAILURES: [Failure; 2] = [("offline", || thrown("fetch failed", None)), ("empty", || summary(""))];
 
 /// Steps at which a model was asked, of so many above the threshold.
 fn asked(harness: &mut Harness, steps: usize, mut step: impl FnMut(&mut Harness, usize)) -> Vec<usize> {

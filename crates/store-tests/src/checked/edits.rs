@@ -117,9 +117,10 @@ fn replace_input(message: &mut Message<'_>, nth: usize, arguments: String) {
 fn stand_ins(was: &Value, is: &Value, reference: &str) -> Option<Vec<String>> {
     match (was, is) {
         (Value::String(was), Value::String(is)) if was != is => {
-            let says = is
-                .starts_with(&format!("Tool input is at: {reference} ({} characters)", was.chars().count()));
-            (says && was.chars().count() > 300).then(|| vec![is.clone()])
+            let chars = was.chars().count();
+            let says = is.starts_with(&format!("Tool input is at: {reference} ({chars} characters)"))
+                || is.starts_with(&format!("Tool input of {chars} characters, left out"));
+            (says && chars > 300).then(|| vec![is.clone()])
         }
         (Value::Array(was), Value::Array(is)) if was.len() == is.len() => {
             let found = was.iter().zip(is).map(|(was, is)| stand_ins(was, is, reference));
