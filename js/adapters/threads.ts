@@ -225,7 +225,8 @@ export class Threads {
 
   /** The session was opened before there was a request, which now says which model it is for, and with it the window. */
   #learnsModel(thread: OpenThread, { model }: AdapterRequest): boolean {
-    return thread.model === undefined && model !== undefined && this.#options.model === undefined;
+    const isSaid = this.#options.model !== undefined || this.#options.contextWindow !== undefined;
+    return !isSaid && thread.model === undefined && model !== undefined;
   }
 
   #begin(id: string | undefined, { model }: AdapterRequest, format: Format | CustomFormat | undefined, canAsk: boolean): OpenThread {
