@@ -64,7 +64,7 @@ test("balanced: in the place of a result stand its reference, its call, its leng
     const { session, steps } = await agent({ recall });
     const { messages } = steps.at(-1);
     assert.deepEqual((await validateHistory(messages)).problems, []);
-    const stands = recall ? "Tool result is at: (off_\\w+)" : "Tool result left out; run it again if needed";
+    const stands = recall ? "Tool result is at: (off_\\w+)" : "Tool result left out; look it up again if needed";
     const form = new RegExp(`^${stands} \\((.+?); (\\d+) characters${recall ? "; read it with recall_read" : ""}\\)\nIt begins: (.+)$`);
     const at = messages.findIndex(({ role, content }) => role === "tool" && form.test(content));
     const [call, chars, line] = form.exec(messages[at].content).slice(-3);

@@ -64,7 +64,7 @@ fn large(view: &View) -> Result<Vec<Move>> {
         let write = |reference: &str| match view.references.named {
             true => format!("Output too large. Saved to: {reference}\nPreview:\n{preview}..."),
             false => format!(
-                "Output too large, the rest is left out; run the tool again for a part of it if needed. Preview:\n{preview}..."
+                "Output too large, the rest is left out; look up a part of it if needed. Preview:\n{preview}..."
             ),
         };
         Some(Replacement::new(&view.references, piece, Placeholder::Preview, write))

@@ -45,7 +45,7 @@ fn propose(view: &View) -> Result<Vec<Move>> {
 }
 
 /// What stands where a result was that the model has no way back to.
-pub(crate) const LEFT_OUT: &str = "Tool result left out; run it again if needed";
+pub(crate) const LEFT_OUT: &str = "Tool result left out; look it up again if needed";
 
 /// The text that stands where a result was.
 pub(crate) fn reference(reference: &str) -> String {

@@ -108,7 +108,7 @@ impl Replacement {
 }
 
 /// Where a result is, and what it is the result of: `Tool result is at: off_… (Read src/a.ts; 8,400 characters; read it with
-/// recall_read)`, or `Tool result left out; run it again if needed (Read src/a.ts; 8,400 characters)`.
+/// recall_read)`, or `Tool result left out; look it up again if needed (Read src/a.ts; 8,400 characters)`.
 pub(super) fn mark(view: &View, piece: Replaceable<'_>, chars: usize, reference: &str) -> String {
     let mut told: Vec<String> = call_of(view, piece).into_iter().collect();
     told.push(format!("{chars} characters"));

@@ -73,7 +73,7 @@ pub(crate) struct References {
     /// The model has the tools that read them.
     pub(crate) by_model: bool,
     /// A text names them. To a model that cannot read them they say nothing: a preset whose texts are its own then says
-    /// that the tool may be run again; those of systems are their documents'.
+    /// that it can be looked up again; those of systems are their documents'.
     pub(crate) named: bool,
 }
 

@@ -103,7 +103,7 @@ fn behaviour() -> Vec<Row> {
             let mut stands = Vec::new();
             if preset.stubs {
                 stands.push(
-                    "`Tool result is at: off_… (Read src/a.ts; 8,400 characters; read it with recall_read)` and its first line; to a model without the recall tools `Tool result left out; run it again if needed (…)`",
+                    "`Tool result is at: off_… (Read src/a.ts; 8,400 characters; read it with recall_read)` and its first line; to a model without the recall tools `Tool result left out; look it up again if needed (…)`",
                 );
             } else {
                 stands

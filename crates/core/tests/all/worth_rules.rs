@@ -194,7 +194,7 @@ fn w1_a_large_result_is_previewed_below_that_only_where_it_can_be_had_back() {
 }
 
 #[test]
-fn w1_a_model_that_cannot_read_a_reference_is_told_to_run_the_tool_again() {
+fn w1_a_model_that_cannot_read_a_reference_is_told_to_look_it_up_again() {
     for (preset, recall, is_named) in [
         ("balanced", false, false),
         ("balanced", true, true),
@@ -216,7 +216,7 @@ fn w1_a_model_that_cannot_read_a_reference_is_told_to_run_the_tool_again() {
         let absent: Vec<String> = absent.collect();
         assert!(!absent.is_empty(), "{told}");
         assert_eq!(absent.iter().any(|reference| sent.contains(reference)), is_named, "{told}: {sent}");
-        for again in ["run it again if needed", "run the tool again for a part of it"] {
+        for again in ["look it up again if needed", "look up a part of it"] {
             assert_eq!(sent.contains(again), !is_named, "{told}: {sent}");
         }
         // The app can read it, whatever the model is told.
