@@ -1,7 +1,7 @@
 //! What leans on another message (`X2`): a result that is told as what differs from an earlier one says nothing without that
 //! one, so both are in a context, or neither is.
 
-use super::items::{Origin, Placeholder};
+use super::origin::{Origin, Placeholder};
 
 /// A result of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]

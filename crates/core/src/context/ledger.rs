@@ -1,7 +1,8 @@
 //! The conservation ledger: every message of the app has exactly one fate, or the change is refused.
 
 use super::basis::unfounded;
-use super::items::{Context, CoveredRange, Departed, Offload, Origin, Place, Placeholder, Why};
+use super::items::Context;
+use super::origin::{CoveredRange, Departed, Offload, Origin, Place, Placeholder, Why};
 use crate::error::{Code, Error, Result};
 use crate::order;
 use crate::wire::work::{self, WorkDone};

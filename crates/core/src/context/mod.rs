@@ -3,19 +3,20 @@
 mod basis;
 mod items;
 mod ledger;
+mod origin;
 mod recall_tools;
 mod session_log;
 pub mod split;
 
 pub use basis::{Basis, unfounded};
-pub use items::{
-    Context, CoveredRange, Departed, Item, MessageSource, Offload, Origin, PinProposal, Place, Placeholder,
-    Size, Splice, SummaryMeta, Totals, Why,
-};
+pub use items::{Context, Item, Size, Splice, Totals};
 pub use ledger::{Fate, Ledger, LedgerEntry, conserve};
+pub use origin::{
+    CoveredRange, Departed, MessageSource, Offload, Origin, PinProposal, Place, Placeholder, SummaryMeta, Why,
+};
 pub use session_log::{LogEntry, SessionLog};
 pub use split::Keep;
 
-pub(crate) use items::join_left;
 pub(crate) use ledger::{Erased, conserve_origins};
+pub(crate) use origin::join_left;
 pub(crate) use recall_tools::{RECALL_READ, RECALL_SEARCH, is_recall};

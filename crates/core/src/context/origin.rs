@@ -1,0 +1,324 @@
+//! Where an item of the context comes from, what stands for parts of it, and what left.
+
+use super::basis::Basis;
+use crate::checkpoint::Level;
+use crate::message::Message;
+use crate::order;
+use std::rc::Rc;
+
+/// Where an item of the context comes from.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Origin {
+    /// The app's own message, untouched.
+    Message(Place),
+    /// The app's message with something taken out of it.
+    Edited {
+        /// Which message.
+        place: Place,
+        /// The tool results that were moved to the store, in the order of the message's results.
+        offloads: Vec<Offload>,
+        /// The reasoning that was bound to what was before it is gone (`AN8`).
+        reasoning_removed: bool,
+    },
+    /// A summary that replaces earlier messages.
+    Summary {
+        /// Its id.
+        checkpoint: Rc<str>,
+        /// What it replaces, in order.
+        covers: Vec<CoveredRange>,
+        /// Those of them that are verbatim in it.
+        quotes: Vec<Place>,
+        /// Bytes of its text before the quotes.
+        prose: usize,
+        /// How it was made; not known of one that an earlier release wrote.
+        made: Option<Rc<SummaryMeta>>,
+    },
+    /// A message of ours that keeps the roles alternating; it replaces nothing.
+    Acknowledgement,
+}
+
+/// Whose message is counted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum MessageSource {
+    /// The nth of the messages that this operation was given.
+    New(usize),
+    /// The app's, at this position of the log.
+    Logged(u64),
+    /// One of ours.
+    Ours,
+}
+
+/// How a summary was made (`S5.3`, `S5.8`).
+#[derive(Debug, Clone, PartialEq, Eq, Default, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct SummaryMeta {
+    /// How detailed it is, when that was asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub level: Option<Level>,
+    /// Compressions of the session before it.
+    #[serde(default)]
+    pub number: u64,
+    /// ms since 1970.
+    #[serde(default)]
+    pub created_at: u64,
+    /// When it was made shorter, in ms since 1970.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub compressed_at: Option<u64>,
+    /// Tokens of what it replaces.
+    #[serde(default)]
+    pub original_tokens: usize,
+    /// Those of them that decide its level: without messages that it quotes; 0 where an earlier release did not note it.
+    #[serde(default)]
+    pub counted_tokens: usize,
+    /// Tokens of its message.
+    #[serde(default)]
+    pub tokens: usize,
+    /// Tokens of its mark and text alone, without what it quotes; 0 where an earlier release did not note it.
+    #[serde(default)]
+    pub text_tokens: usize,
+    /// Bytes of the mark before its text.
+    #[serde(default)]
+    pub header: usize,
+    /// Who wrote it, when that is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
+    /// Pins that were proposed for what it replaces and that nobody answered (`S4.3`).
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub proposed: Vec<PinProposal>,
+    /// Indices of messages with sentences that hold on and for which there was no room.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub more: Vec<usize>,
+    /// Sentences of the user that hold on, of messages that another session has.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub rules: Vec<String>,
+    /// Bytes of what is between its text and the quotes; 0 where an earlier release had nothing there.
+    #[serde(default)]
+    pub front: usize,
+    /// Indices of messages that it quotes and that nothing of what it replaces answers.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub waiting: Vec<usize>,
+}
+
+/// A message of the user that states constraints.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub struct PinProposal {
+    /// Its index among the app's messages.
+    pub index: usize,
+    /// The sentences that require, limit or forbid something, to the letter.
+    pub constraints: Vec<String>,
+    /// What the whole message costs: that much stays in the context with the pin.
+    pub tokens: usize,
+}
+
+/// A message of the app: its position in the log and among the app's messages.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, serde::Serialize, serde::Deserialize)]
+pub struct Place {
+    /// Position in the log.
+    pub seq: u64,
+    /// Index among the app's messages, from 0.
+    pub index: usize,
+}
+
+/// A tool result in the store, or the input of a call, or a text of the user.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub struct Offload {
+    /// Which result of its message, from 0; which call, when it is the input of one.
+    pub nth: usize,
+    /// `off_` + 26 characters.
+    pub reference: String,
+    /// Of its UTF-8 text, in hex.
+    pub sha256: String,
+    /// Characters.
+    pub chars: usize,
+    /// What replaces it.
+    #[serde(default, skip_serializing_if = "Placeholder::is_reference")]
+    pub how: Placeholder,
+    /// The result that what stands there leans on (`X2`): without it, it says nothing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub basis: Option<Basis>,
+}
+
+/// What replaces a tool result that was moved to the store.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Placeholder {
+    /// Its reference (`S1.1`).
+    #[default]
+    Reference,
+    /// Its reference and how it begins (`S3.8`).
+    Preview,
+    /// A mark that it was there (`S3.1`).
+    Cleared,
+    /// What a model made of it (`S2.1`, `S2.4`), or its own content (`S2.11`).
+    Compressed,
+    /// Its reference and what matters of it by the type of its tool (`S4.5`).
+    Processed,
+    /// It is the input of a call: its long texts are the reference, the rest of it is still there.
+    Input,
+    /// It is a text of the user: its reference, how it begins and how it ends.
+    Text,
+    /// Its reference and what differs from an earlier result, which stands in the context (`X1`).
+    Difference,
+}
+
+crate::wire::named!(Placeholder {
+    Reference = "reference",
+    Preview = "preview",
+    Cleared = "cleared",
+    Compressed = "compressed",
+    Processed = "processed",
+    Input = "input",
+    Text = "text",
+    Difference = "difference",
+});
+
+impl Placeholder {
+    /// What it stands for: a result, the input of a call, or a text of the user.
+    fn kind(self) -> u64 {
+        match self {
+            Placeholder::Input => 1,
+            Placeholder::Text => 2,
+            _ => 0,
+        }
+    }
+
+    /// The texts of a message that it may stand for.
+    pub(crate) fn texts<'a>(self, message: &'a Message<'_>) -> Vec<&'a str> {
+        match self {
+            Placeholder::Input => message.calls().map(|call| call.arguments.as_ref()).collect(),
+            Placeholder::Text => message.texts().collect(),
+            _ => message.results().map(|result| result.text.as_ref()).collect(),
+        }
+    }
+
+    fn is_reference(&self) -> bool {
+        *self == Placeholder::Reference
+    }
+
+    /// True when the reference itself is in the context.
+    pub(crate) fn refers(self) -> bool {
+        matches!(
+            self,
+            Placeholder::Reference
+                | Placeholder::Preview
+                | Placeholder::Processed
+                | Placeholder::Input
+                | Placeholder::Text
+                | Placeholder::Difference
+        )
+    }
+}
+
+impl Offload {
+    /// True for a result; else it is the input of a call, or a text of the user.
+    pub fn is_result(&self) -> bool {
+        self.how.kind() == 0
+    }
+
+    /// Where it was in its message, in order: results, then inputs, then texts.
+    pub(crate) fn order(&self) -> u64 {
+        (self.how.kind() << 32) | self.nth as u64
+    }
+
+    /// Its text in the message as it was appended.
+    pub fn text_in<'a>(&self, message: &'a Message<'_>) -> Option<&'a str> {
+        self.how.texts(message).get(self.nth).copied()
+    }
+}
+
+/// A run of the app's messages that a summary replaces.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub struct CoveredRange {
+    /// Index of the first.
+    pub from: usize,
+    /// Index after the last.
+    pub to: usize,
+    /// Their offloads: retired, readable as long as the session lives (`S1.9`).
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub offloads: Vec<(usize, Offload)>,
+}
+
+impl Origin {
+    /// The app's message that this item is, whole or in part.
+    pub fn place(&self) -> Option<Place> {
+        match self {
+            Origin::Message(place) | Origin::Edited { place, .. } => Some(*place),
+            Origin::Summary { .. } | Origin::Acknowledgement => None,
+        }
+    }
+
+    /// Whose message it is, for the app's own counter.
+    pub(crate) fn whose(&self) -> MessageSource {
+        match self {
+            Origin::Message(place) => MessageSource::Logged(place.seq),
+            _ => MessageSource::Ours,
+        }
+    }
+
+    /// True when the `nth` text of the kind of `how` was moved to the store.
+    pub(crate) fn is_replaced(&self, how: Placeholder, nth: usize) -> bool {
+        self.offloads().iter().any(|offload| offload.nth == nth && offload.how.kind() == how.kind())
+    }
+
+    /// The messages that a summary quotes verbatim.
+    pub(crate) fn quotes(&self) -> &[Place] {
+        match self {
+            Origin::Summary { quotes, .. } => quotes,
+            _ => &[],
+        }
+    }
+
+    /// The references that this item's text holds.
+    pub fn offloads(&self) -> &[Offload] {
+        match self {
+            Origin::Edited { offloads, .. } => offloads,
+            _ => &[],
+        }
+    }
+
+    /// The offloads that this item refers to or stands for, each with the index of its message.
+    pub(crate) fn every_offload(&self) -> impl Iterator<Item = (usize, &Offload)> {
+        let own = self.place().into_iter();
+        let own = own.flat_map(|place| self.offloads().iter().map(move |offload| (place.index, offload)));
+        let covers = if let Origin::Summary { covers, .. } = self { covers.as_slice() } else { &[] };
+        let covered = covers.iter().flat_map(|cover| &cover.offloads);
+        own.chain(covered.map(|(index, offload)| (*index, offload)))
+    }
+}
+
+/// A run of the app's messages that are no longer in the context, in any form; the log keeps them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub struct Departed {
+    /// Index of the first.
+    pub from: usize,
+    /// Index after the last.
+    pub to: usize,
+    /// Why they left.
+    pub why: Why,
+}
+
+/// Why messages left the context.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Why {
+    /// They came after a snapshot that was restored (`S5.2`).
+    Restored,
+    /// They came after a point of the log that the app went back to.
+    Rewound,
+    /// The app removed them (`S5.1`).
+    Removed,
+    /// The store lost them.
+    Lost,
+}
+
+crate::wire::named!(Why { Restored = "restored", Rewound = "rewound", Removed = "removed", Lost = "lost" });
+
+/// Runs in ascending order, neighbours of one kind as one.
+pub(crate) fn join_left(runs: Vec<Departed>) -> Vec<Departed> {
+    let mut joined: Vec<Departed> = Vec::new();
+    for run in order::by_key(runs, |run| run.from as u64) {
+        match joined.last_mut() {
+            Some(last) if last.to == run.from && last.why == run.why => last.to = run.to,
+            _ => joined.push(run),
+        }
+    }
+    joined
+}
