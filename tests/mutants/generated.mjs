@@ -53,14 +53,6 @@ export const reasons = [
     why: "It refuses an emptied message that lost such a tie; no test has a message that loses one, as ids are not emptied.",
   },
   {
-    file: "session/operations/prepare.rs",
-    function: "prepared",
-    operator: "comparison",
-    text: "guard.tokens() >= guard.state().threshold() / 10 * 7",
-    to: ">",
-    why: "The file of the ladder is asked for one token later, before it is needed.",
-  },
-  {
     file: "session/operations/branching.rs",
     function: "reason",
     operator: "number",
