@@ -201,7 +201,7 @@ describe("E6 a driver", () => {
   const failure = (message, more) => Object.assign(new Error(message), more);
 
   test("E6 what was in the way of another transaction is tried again", async () => {
-    for (const error of [failure("x", { code: "40001" }), failure("x", { code: "40P01" }), failure("database is locked"), failure("y", { cause: failure("x", { code: "SQLITE_BUSY" }) })]) {
+    for (const error of [...["40001", "40P01", "23505", "42P07", "42710"].map((code) => failure("x", { code })), failure("database is locked"), failure("y", { cause: failure("x", { code: "SQLITE_BUSY" }) })]) {
       let left = 3;
       const store = scripted(() => {
         if (left-- > 0) throw error;

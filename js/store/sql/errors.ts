@@ -34,10 +34,10 @@ export function isBroken(error: unknown): boolean {
   return state === "23502" || /NOT NULL constraint failed: \S*\bversion\b/.test(text);
 }
 
-/** Another transaction was in the way: of serializable ones, of a lock, or of making the table. */
+/** Another transaction was in the way: of serializable ones, of a lock, or of making the table, whose row type or name is there already. */
 export function isInTheWay(error: unknown): boolean {
   const { state, text } = read(error);
-  return ["40001", "40P01", "23505", "42P07"].includes(state ?? "") || /SQLITE_(BUSY|LOCKED)|database (table |schema )?is locked/.test(text);
+  return ["40001", "40P01", "23505", "42P07", "42710"].includes(state ?? "") || /SQLITE_(BUSY|LOCKED)|database (table |schema )?is locked/.test(text);
 }
 
 export function hasNoTable(error: unknown): boolean {
