@@ -27,7 +27,7 @@ const LONG = ["context-compactor-store-tests"];
 const NODE = ["tests/node", "tests/conformance", "tests/formats", "tests/adapters"];
 const HOSTS = { browsers: "tests/browser", workers: "tests/workerd", packaging: "tests/packaging", demo: "www" };
 
-/** Hosts whose tests mostly wait: they run beside those in Node, the others after these. Each lane takes about as long. */
+/** Hosts whose tests mostly wait: they run beside those in Node. The others are for whichever of the two ends first. */
 const LIVE = [HOSTS.browsers, HOSTS.workers];
 
 /** Where every major of what others make is tested, and not the newest alone; and what tests nothing else, which npm installs. It
@@ -99,11 +99,13 @@ await script(async () => {
     };
     const all = `--test-concurrency=${availableParallelism()}`;
     const isLive = (folder) => LIVE.includes(folder);
-    const nodeAndBuilds = async () => {
-      await inFolders(wanted("node") ? NODE : matrix, all);
-      await inFolders([...hosts.filter((folder) => !isLive(folder)), ...environments]);
+    const rest = [...hosts.filter((folder) => !isLive(folder)), ...environments];
+    const thenTheRest = async (first) => {
+      await first;
+      while (rest.length > 0) await inFolders([rest.shift()]);
     };
-    await Promise.all([nodeAndBuilds(), inFolders(hosts.filter(isLive))]);
+    const node = inFolders(wanted("node") ? NODE : matrix, all);
+    await Promise.all([node, inFolders(hosts.filter(isLive))].map(thenTheRest));
   };
   await Promise.all([rust(), javascript()]);
   stop();
