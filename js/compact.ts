@@ -8,6 +8,7 @@ import { loadStage } from "./stages.js";
 import { factsFor } from "./models.js";
 import { engineOptions, hostOf, toResult, withFacts, type EngineResult, type Item } from "./options.js";
 import { quietly } from "./quietly.js";
+import { bringTable } from "./table.js";
 import { codecOf } from "./translation.js";
 import { ASSUMED, warnOnce, type Warning } from "./warnings.js";
 import type { CarriedResult, CompactionResult, CompactOptions, CustomFormat, Message, NewMessageAmong, Plan, State, StateOptions } from "./types.js";
@@ -49,6 +50,7 @@ export async function compact<M extends Message>(
   const [facts] = await Promise.all([factsFor(options), started()]);
   const values = withFacts(read, facts);
   const carried = options.state === undefined ? undefined : await readState(read.host);
+  await bringTable(values);
   checkAborted(options.signal);
   if (run((engine) => engine.assumesWindow(values))) warn(options, ASSUMED);
   const operation = run((engine) =>
@@ -89,6 +91,7 @@ export async function planCompaction(messages: readonly Message[], options: Omit
   const { bytes, ends } = codec.pack(messages);
   const [facts] = await Promise.all([factsFor(options), loadStage("compact")]);
   const given = withFacts(read, facts);
+  await bringTable(given);
   const host = hostOf(read, (whose, at, body) => (whose === "ours" ? codec.decode(body) : (messages[at] as Message)));
   checkAborted(options.signal);
   return driveSync<Plan>(

@@ -23,6 +23,7 @@ import { News } from "./news.js";
 import { Persistence } from "./persistence.js";
 import { checkPrepare, Prepares } from "./prepares.js";
 import { choosePlace, type StorePlace } from "./store/place.js";
+import { bringTable } from "./table.js";
 import { Turns } from "./turns.js";
 import { ASSUMED, READ_ONLY, Warnings, type Warning } from "./warnings.js";
 import { Watermarks } from "./watermark.js";
@@ -107,6 +108,7 @@ export async function startSession<M extends Message>(
   checkSystemPrompt(systemPrompt);
   const [facts, codec] = await Promise.all([factsFor(options), loadCodec<M>(given), started()]);
   const values = withFacts(given, facts);
+  await bringTable(values);
   const place = await choosePlace(options);
   const session = new LiveSession<M>(options, given, codec, { ...place, users: 0 });
   await session.open((host, maxBatchOps) => begin(withWatermark(values, session.isMarked), id, host, maxBatchOps));

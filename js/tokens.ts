@@ -2,15 +2,18 @@
 
 import { checkOptions, invalidOption } from "./checks.js";
 import { CompactionError } from "./errors.js";
+import { o200k } from "./generated/tables/o200k.js";
 import { familyOf, type Family } from "./tokens/families.js";
 import { givenFormat, readHistory, tokensOfMessage } from "./tokens/history.js";
 import { offBy } from "./tokens/rules.js";
-import { bring, weightsOf } from "./tokens/tables.js";
+import { bring, haveDefault, weightsOf } from "./tokens/tables.js";
 import { charsOf, tokensOf, type Weights } from "./tokens/text.js";
 import { bytesOf } from "./tokens/values.js";
 import type { Message } from "./types.js";
 import type { Estimator } from "./types/options.js";
 import type { TokenEstimate, TokenInput, TokenOptions } from "./types/tokens.js";
+
+haveDefault(o200k);
 
 /** How texts are counted; by characters without weights, where the rules of the default family hold. */
 interface Counter {

@@ -7,6 +7,7 @@ use context_compactor_core::policy::Settings;
 use context_compactor_core::standalone::Texts;
 use context_compactor_core::step::{Effect, EffectFailure, Event, ReportedUsage, Stored};
 use context_compactor_core::summary::ThreadRequest;
+use context_compactor_core::tokens::Family;
 use context_compactor_core::wire::provider;
 use context_compactor_core::{Code, Error};
 use js_sys::{Array, JSON, Object, Reflect, Uint8Array, Uint32Array};
@@ -33,7 +34,15 @@ pub(crate) fn optional<T: DeserializeOwned>(given: JsValue) -> Thrown<Option<T>>
 
 /// Checked options.
 pub(crate) fn settings(given: JsValue) -> Thrown<Rc<Settings>> {
-    Settings::read(&options(given)?).map(Rc::new).map_err(thrown)
+    let settings = Settings::read(&options(given)?).map_err(thrown)?;
+    settings.estimator.ready().map_err(thrown)?;
+    Ok(Rc::new(settings))
+}
+
+/// The family by whose table they say to count, where the engine does not have it.
+pub(crate) fn missing_table(given: JsValue) -> Thrown<Option<Family>> {
+    let settings = Settings::read(&options(given)?).map_err(thrown)?;
+    Ok(settings.estimator.counts_for().filter(|family| !family.is_there()))
 }
 
 /// The JSON texts in `bytes`; text `i` ends at `ends[i]`.

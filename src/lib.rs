@@ -16,6 +16,7 @@ pub use session::Session;
 pub use transcript::Importer;
 
 use context_compactor_core::standalone;
+use context_compactor_core::tokens::Family;
 use convert::{bodies, options, settings};
 use error::{Thrown, thrown};
 use wasm_bindgen::prelude::*;
@@ -87,6 +88,18 @@ pub fn validate_history(bytes: &[u8], ends: &[u32], given: JsValue) -> Thrown<Js
 #[wasm_bindgen(js_name = repairHistory)]
 pub fn repair_history(bytes: &[u8], ends: &[u32], given: JsValue) -> Thrown<JsValue> {
     (stages::rest().repair)(&bodies(bytes, ends)?, &options(given)?)
+}
+
+/// The name of the table that these options count by, where the host has to bring it first.
+#[wasm_bindgen(js_name = missingTable)]
+pub fn missing_table(given: JsValue) -> Thrown<Option<String>> {
+    Ok(convert::missing_table(given)?.map(|family| family.name().to_owned()))
+}
+
+/// Takes a table that is missing: the weights of pairs of bytes, and those of their classes. False for one that is none.
+#[wasm_bindgen(js_name = bringTable)]
+pub fn bring_table(name: &str, pairs: &[u8], contexts: &[u8]) -> bool {
+    Family::ALL.iter().any(|family| family.name() == name && family.bring(pairs, contexts))
 }
 
 /// True where these options say nothing of which the window follows.

@@ -1,10 +1,9 @@
-/** The tables of families as they are counted by. That of the default family comes with the code, another's with a file. */
+/** The tables of families as they are counted by: a file for each. */
 
-import { CompactionError } from "../errors.js";
 import { maps } from "../generated/tables/maps.js";
-import { o200k } from "../generated/tables/o200k.js";
 import type { Family } from "./families.js";
 import type { Weights } from "./text.js";
+import { unavailable } from "./unavailable.js";
 
 type Other = Exclude<Family, "o200k">;
 
@@ -18,8 +17,13 @@ const FILES: Record<Other, () => Promise<Partial<Record<Family, string>>>> = {
 };
 
 const COLUMNS = 72;
-const texts: Partial<Record<Family, string>> = { o200k };
+const texts: Partial<Record<Family, string>> = {};
 const tables: Partial<Record<Family, Weights>> = {};
+
+/** Has the table of the default family, which needs no file. */
+export function haveDefault(o200k: string): void {
+  texts.o200k = o200k;
+}
 
 /** The weights of a family, laid out when they are first asked for; undefined where its table is not there. */
 export function weightsOf(family: Family): Weights | undefined {
@@ -34,7 +38,7 @@ export async function bring(family: Family): Promise<void> {
   try {
     texts[family] = (await FILES[family]())[family] as string;
   } catch (cause) {
-    throw new CompactionError("stage_unavailable", `The table of ${family} could not be loaded; \`cause\` says why`, { cause });
+    throw unavailable(family, cause);
   }
 }
 

@@ -20,10 +20,11 @@ const TYPES = { ".js": "text/javascript", ".wasm": "application/wasm", ".map": "
 const scenario = `
   import * as library from "/dist/entry/main.js";
   const told = ({ code, reason, retryable, message }) => ({ code, reason, retryable, message });
-  const opened = () => library.openSession({ store: "memory", contextWindow: 8_000 }).then((session) => session.close().then(() => "open"), told);
+  const opened = (model) => library.openSession({ store: "memory", contextWindow: 8_000, model }).then((session) => session.close().then(() => "open"), told);
   const scenarios = {
     known: () => [library.version(), library.isSupported(), library.isContextOverflow("prompt is too long"), library.isContextOverflow("no")],
-    opened,
+    opened: () => opened(),
+    openedForClaude: () => opened("claude-opus-4-7"),
     twice: () => Promise.all([opened(), library.listSessions(library.memoryStore()).then(({ length }) => length, told), opened()]),
   };
   export const run = (name) => scenarios[name]();`;
@@ -165,6 +166,19 @@ describe("Chromium", () => {
       assert.deepEqual([code, reason, retryable], ["stage_unavailable", undefined, true]);
       answers = {};
       assert.equal(await run("opened"), "open");
+    });
+  });
+
+  test("Z6, Z22: the table of a family that the server cannot give now fails its own call, which works again later", async () => {
+    const table = "/dist/generated/tables/claude47.js";
+    answers = { [table]: { status: 503, type: "text/plain", body: "" } };
+    await onPage(async (_, run) => {
+      const { code, retryable } = await run("openedForClaude");
+      assert.deepEqual([code, retryable], ["stage_unavailable", true]);
+      assert.equal(await run("opened"), "open");
+      answers = {};
+      assert.equal(await run("openedForClaude"), "open");
+      assert.equal(asked.filter((path) => path === table).length, 2);
     });
   });
 

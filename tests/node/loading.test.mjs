@@ -2,28 +2,18 @@
 
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
-import { cpSync, mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
+import { copied } from "../support/package-copy.mjs";
 import { VERSION } from "../support/version.mjs";
 import { ofAnotherBuild, truncated } from "../support/wasm-files.mjs";
 
 const pkg = fileURLToPath(new URL("../../pkg/", import.meta.url));
-const FILES = ["core.wasm", "compact.wasm", "rest.wasm", "shared.wasm"];
 const whole = readFileSync(join(pkg, "core.wasm"));
 const code = readFileSync(join(pkg, "dist/wasm/inline.js"), "utf8");
-
-/** A copy of the package, in which files can be missing or wrong; without what is not needed to open a session. */
-function copied(context) {
-  const folder = mkdtempSync(join(tmpdir(), "context-compactor-"));
-  context.after(() => rmSync(folder, { recursive: true }));
-  const filter = (path) => !/\b(cli|adapters)$|(catalogue|_base|estimates)\.js$|\.d\.ts$/.test(path);
-  for (const part of ["dist", "cjs", ...FILES, "package.json"]) cpSync(join(pkg, part), join(folder, part), { recursive: true, filter });
-  return folder;
-}
 
 /** Reads of the engine's file are counted; Node itself reads scripts by the same function. */
 const HEAD = `

@@ -3,10 +3,12 @@
 import { pack } from "../../pkg/dist/codec.js";
 import { toError } from "../../pkg/dist/driver.js";
 import { loadStage } from "../../pkg/dist/stages.js";
+import { bringTable } from "../../pkg/dist/table.js";
 import "../../pkg/dist/entry/main.js";
 import * as glue from "../../pkg/dist/wasm/core.js";
 
 await loadStage("rest");
+for (const model of ["gpt-4", "claude-3-5-haiku", "claude-opus-4-7", "gemini-2.5-pro", "llama-3.3-70b", "qwen3-coder"]) await bringTable({ model });
 
 /** What `estimateTokensDetailed` of native messages must return, or throw. */
 export function detailed(input, options = {}) {

@@ -21,6 +21,9 @@ const PAIRS: usize = 1 << 16;
 /// Units of a weight in one token.
 const SCALE: u64 = 64;
 
+/// The tables of all families are in the program. In WebAssembly the host brings all but the default one.
+const HAS_ALL: bool = cfg!(not(target_family = "wasm"));
+
 type File = [u8; 256 + 256 + ROWS * COLUMNS + CONTEXTS];
 
 /// Models whose tokenizers count alike.
@@ -68,23 +71,54 @@ impl Family {
         }
     }
 
-    fn file(self) -> &'static File {
-        match self {
+    /// Its table as a file, where the program has it.
+    fn file(self) -> Option<&'static File> {
+        Some(match self {
             Family::O200k => include_bytes!("../tables/o200k.bin"),
+            _ if !HAS_ALL => return None,
             Family::Cl100k => include_bytes!("../tables/cl100k.bin"),
             Family::Claude3 => include_bytes!("../tables/claude3.bin"),
             Family::Claude47 => include_bytes!("../tables/claude47.bin"),
             Family::Gemini => include_bytes!("../tables/gemini.bin"),
             Family::Llama3 => include_bytes!("../tables/llama3.bin"),
             Family::Qwen3 => include_bytes!("../tables/qwen3.bin"),
-        }
+        })
     }
 
-    /// Its table, laid out when it is first asked for.
+    /// True where texts can be counted for it: its table is in the program, or the host has brought it.
+    pub fn is_there(self) -> bool {
+        self.file().is_some() || self.cell().get().is_some()
+    }
+
+    /// Its table, laid out when it is first asked for. A table that is not there is a bug of the caller, and a panic: no family is
+    /// ever counted with the weights of another.
+    #[allow(clippy::panic)]
     pub fn table(self) -> &'static Table {
+        self.cell().get_or_init(|| match self.file() {
+            Some(file) => Box::new(Table::new(file)),
+            None => panic!("the table of {} is not there", self.name()),
+        })
+    }
+
+    /// Takes the table that the host brings: a weight for each pair of bytes, then one for each of the classes of four. False
+    /// where it has another length. One that is there stays.
+    pub fn bring(self, pairs: &[u8], contexts: &[u8]) -> bool {
+        if pairs.len() != PAIRS || contexts.len() != CONTEXTS {
+            return false;
+        }
+        self.cell().get_or_init(|| {
+            let mut table = Box::new(Table { pairs: [0; PAIRS], contexts: [0; CONTEXTS], classes: CLASSES });
+            table.pairs.copy_from_slice(pairs);
+            table.contexts.copy_from_slice(contexts);
+            table
+        });
+        true
+    }
+
+    fn cell(self) -> &'static OnceLock<Box<Table>> {
         static TABLES: [OnceLock<Box<Table>>; 7] = [const { OnceLock::new() }; 7];
         let [o200k, cl100k, claude3, claude47, gemini, llama3, qwen3] = &TABLES;
-        let cell = match self {
+        match self {
             Family::O200k => o200k,
             Family::Cl100k => cl100k,
             Family::Claude3 => claude3,
@@ -92,8 +126,7 @@ impl Family {
             Family::Gemini => gemini,
             Family::Llama3 => llama3,
             Family::Qwen3 => qwen3,
-        };
-        cell.get_or_init(|| Box::new(Table::new(self.file())))
+        }
     }
 
     /// Estimated tokens of a text: 0 for the empty text, at least 1 for any other.

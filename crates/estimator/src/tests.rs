@@ -36,11 +36,23 @@ fn known_texts_are_close_to_their_exact_counts() {
 #[test]
 fn every_table_is_whole() {
     for family in Family::ALL {
-        let (rows, rest) = family.file().split_at(256);
+        let (rows, rest) = family.file().unwrap().split_at(256);
         let columns = &rest[..256];
         assert_eq!(usize::from(*rows.iter().max().unwrap()) + 1, ROWS, "{}", family.name());
         assert_eq!(usize::from(*columns.iter().max().unwrap()) + 1, COLUMNS, "{}", family.name());
     }
+}
+
+#[test]
+fn z6_a_table_of_another_length_is_refused_and_one_that_is_there_stays() {
+    let [pairs, contexts] = [vec![1; PAIRS], vec![1; CONTEXTS]];
+    for (pairs, contexts) in [(&pairs[1..], &contexts[..]), (&pairs[..], &contexts[1..]), (&[][..], &[][..])]
+    {
+        assert!(!Family::Gemini.bring(pairs, contexts));
+    }
+    let before = Family::Gemini.text("one");
+    assert!(Family::Gemini.is_there() && Family::Gemini.bring(&pairs, &contexts));
+    assert_eq!(Family::Gemini.text("one"), before);
 }
 
 #[test]
@@ -55,7 +67,7 @@ fn empty_is_nothing_and_anything_is_something() {
 
 /// What the page says, byte by byte, without the layout.
 fn by_definition(family: Family, bytes: &[u8]) -> u64 {
-    let (rows, rest) = family.file().split_at(256);
+    let (rows, rest) = family.file().unwrap().split_at(256);
     let (columns, rest) = rest.split_at(256);
     let (weights, contexts) = rest.split_at(ROWS * COLUMNS);
     let padded = [&[0, 0, 0], bytes].concat();

@@ -52,6 +52,8 @@ pub enum Code {
     Closed,
     /// A part of the engine could not be loaded; nothing was changed.
     StageUnavailable,
+    /// What is counted by is not loaded yet.
+    NotReady,
     /// The engine met a fatal fault earlier and refuses to go on with torn state.
     Poisoned,
 }
@@ -82,6 +84,7 @@ impl Code {
             Code::NotFound => "not_found",
             Code::Closed => "closed",
             Code::StageUnavailable => "stage_unavailable",
+            Code::NotReady => "not_ready",
             Code::Poisoned => "poisoned",
         }
     }
@@ -112,6 +115,7 @@ impl Code {
             NotFound,
             Closed,
             StageUnavailable,
+            NotReady,
             Poisoned,
         ]
         .into_iter()

@@ -65,7 +65,7 @@ impl StandaloneOptions {
             estimator: {
                 // Nothing else says that a name is misspelt: no window is looked up.
                 options.text("model")?.map(tokens::of_known_model).transpose()?;
-                estimator(options.choice("estimator", &ESTIMATORS)?, options.text("model")?)
+                estimator(options.choice("estimator", &ESTIMATORS)?, options.text("model")?).ready()?
             },
             target_tokens: target.unwrap_or(numbers.target_tokens),
             max_input_tokens: options.integer("maxInputTokens", 1, MAX)?,

@@ -13,6 +13,7 @@ pub(crate) use calibration::{Calibration, Calibrations, Sent};
 pub use context_compactor_estimator::{Family, Table};
 pub use family::{of_known_model, of_model};
 
+use crate::error::{Code, Error, Result};
 use crate::message::{Media, Message, Part};
 use crate::wire::work::{self, WorkDone};
 use overhead::Overhead;
@@ -74,6 +75,17 @@ impl Estimator {
         match self {
             Estimator::Calibrated(family) => Some(family),
             Estimator::Chars4 => None,
+        }
+    }
+
+    /// Itself, where what it counts by is there; else [`Code::NotReady`].
+    pub fn ready(self) -> Result<Self> {
+        match self.counts_for().filter(|family| !family.is_there()) {
+            None => Ok(self),
+            Some(family) => {
+                let message = format!("the table of its family ({}) is not loaded", family.name());
+                Err(Error::new(Code::NotReady, format!("model: {message}")).of_field(Some("model".into())))
+            }
         }
     }
 
