@@ -15,6 +15,11 @@ pub(crate) fn grouped(number: usize) -> String {
     out
 }
 
+/// `1 result`, `1,200 results`.
+pub(crate) fn counted(count: usize, one: &str, more: &str) -> String {
+    format!("{} {}", grouped(count), if count == 1 { one } else { more })
+}
+
 /// Characters `offset .. offset + limit`. The end moves back to a grapheme boundary, but for a first cluster that is
 /// longer than the limit, so that reading on always gets further.
 pub(crate) fn range(text: &str, offset: usize, limit: Option<usize>) -> String {

@@ -377,10 +377,11 @@ pub(super) async fn run(
         });
     }
     if count > 0 {
-        edit.detail = Some(format!("{count} results"));
+        edit.detail = Some(text::counted(count, "result", "results"));
         let did = if silent { "Cleared" } else { "Offloaded" };
         let level = if silent { LogLevel::Debug } else { LogLevel::Info };
-        io.log(level, format!("{did} {count} tool results, {} tokens freed", edit.freed_tokens));
+        let what = text::counted(count, "tool result", "tool results");
+        io.log(level, format!("{did} {what}, {} tokens freed", edit.freed_tokens));
         if !silent {
             io.tell(Effect::Notify(Notice::Offload { count, freed_tokens: edit.freed_tokens }));
         }

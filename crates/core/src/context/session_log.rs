@@ -2,7 +2,7 @@
 //! and never among them, so that no summariser ever sees it.
 
 use crate::clock::iso8601;
-use crate::text::grouped;
+use crate::text::{counted, grouped};
 use serde::{Deserialize, Serialize};
 
 /// Entries that are kept one by one. The log is part of the session's row, which every commit writes: older entries
@@ -108,10 +108,6 @@ impl SessionLog {
         let entry = |entry: &LogEntry| if entry.summaries > 1 { entry.line() } else { entry.text() };
         self.0.iter().map(entry).collect::<Vec<_>>().join("\n\n")
     }
-}
-
-fn counted(count: usize, one: &str, more: &str) -> String {
-    format!("{} {}", grouped(count), if count == 1 { one } else { more })
 }
 
 /// `part` of `whole` in units of `1 / of`, rounded, ties up.

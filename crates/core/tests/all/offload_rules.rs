@@ -72,7 +72,7 @@ fn s1_1_takes_results_longer_than_50_characters_only() {
         let prepared = harness.prepare();
         let text = serde_json::to_string(&bodies(&harness.session, &prepared)).unwrap();
         assert!(text.contains(&short) && !text.contains(&long), "{format:?}");
-        assert_eq!(prepared.edits[0].detail.as_deref(), Some("1 results"));
+        assert_eq!(prepared.edits[0].detail.as_deref(), Some("1 result"));
         assert_eq!(prepared.usage.offload_count, 1);
     }
 }
@@ -160,7 +160,7 @@ fn s1_2_reports_what_it_did() {
         let edit = &prepared.edits[0];
         assert_eq!(
             (edit.kind, &edit.indices[..], edit.detail.as_deref()),
-            ("offload", &[2][..], Some("1 results"))
+            ("offload", &[2][..], Some("1 result"))
         );
         assert_eq!(previous - prepared.usage.used_tokens, edit.freed_tokens);
         assert!(edit.freed_tokens > 300);
