@@ -31,14 +31,14 @@ const ALL = [
   ...files("compact", "core"),
   ...named("database", "database", "errors", "gemini", "history", "index"),
   ...CODE,
-  ...named("keys", "llama3", "mirror", "mutex", "o200k_base", "own", "pool", "preload-helper", "qwen3"),
+  ...named("keys", "llama3", "mirror", "module", "mutex", "o200k_base", "own", "pool", "preload-helper", "qwen3"),
   ...files("rest"),
   ...named("session"),
   ...files("shared"),
-  ...named("tokenizer", "tokenizer-inline", "tokens-inline", "translation", "translation", "trap"),
+  ...named("tables", "tables", "tokenizer", "tokenizer-inline", "tokens-inline", "translation", "translation", "trap", "unavailable"),
 ];
 /** What is loaded with the page: beside the entry, what it shares with files that are loaded later. */
-const AT_ONCE = /^(awake|bare|checks|codec|codecs|database|errors|own|index|keys|mutex|session|translation|trap)-/;
+const AT_ONCE = /^(awake|bare|checks|codec|codecs|database|errors|own|index|keys|module|mutex|session|translation|trap|unavailable)-/;
 
 /** A session, and what the page has loaded before it and with it. */
 const small = `import { openSession } from "context-compactor";
@@ -58,13 +58,13 @@ const apps = {
   alone: {
     main: 'import { alone } from "./alone.mjs"; globalThis.result = { done: await alone() };',
     assets: [
-      ...named("awake", "bare", "catalogue"),
+      ...named("awake", "bare", "catalogue", "cl100k", "claude3", "claude47"),
       ...files("compact", "core"),
-      ...named("database", "errors", "history", "index"),
+      ...named("database", "errors", "gemini", "history", "index"),
       ...CODE,
-      ...named("o200k_base"),
+      ...named("llama3", "o200k_base", "preload-helper", "qwen3"),
       ...files("rest", "shared"),
-      ...named("tokenizer", "tokenizer-inline", "translation", "translation"),
+      ...named("tables", "tables", "tokenizer", "tokenizer-inline", "translation", "translation"),
     ],
     check: ({ done }) => assert.deepEqual(done, expectedAlone),
   },
