@@ -29,6 +29,7 @@ mod prose;
 pub mod provider;
 mod react;
 mod read;
+pub mod record;
 mod rules;
 mod tagged;
 mod tools;

@@ -22,6 +22,24 @@ macro_rules! named {
                 variants.get(place).copied().ok_or_else(|| serde::de::Error::custom("no such name"))
             }
         }
+
+        impl $crate::record::WriteJson for $type {
+            fn write(&self, out: &mut Vec<u8>) {
+                $crate::record::write_name(match self { $($type::$variant => $name,)* }, out);
+            }
+
+            fn is_nothing(&self) -> bool {
+                *self as usize == 0
+            }
+        }
+
+        impl $crate::record::ReadJson<'_> for $type {
+            fn read(json: &mut $crate::record::Json<'_>) -> Result<Self, $crate::record::Unreadable> {
+                let variants = [$($type::$variant),*];
+                let place = $crate::record::read_name(json, &[$($name),*])?;
+                variants.get(place).copied().ok_or_else(|| $crate::record::Unreadable::no("name of a few"))
+            }
+        }
     };
 }
 

@@ -27,6 +27,8 @@ pub struct Goal {
     pub artifacts: Vec<Artifact>,
 }
 
+crate::wire::record_by_serde!(Goal);
+
 /// How much a goal matters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Priority {

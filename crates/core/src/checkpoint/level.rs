@@ -1,5 +1,6 @@
 //! How detailed a checkpoint is (`S5.7`).
 
+use crate::wire::record::{Json, ReadJson, Unreadable, WriteJson};
 use serde::{Deserialize, Serialize};
 
 /// The window that the lengths of checkpoints are written for.
@@ -37,6 +38,18 @@ impl TryFrom<u8> for Level {
             3 => Ok(Level::Detailed),
             _ => Err("a level is 1, 2 or 3"),
         }
+    }
+}
+
+impl ReadJson<'_> for Level {
+    fn read(json: &mut Json<'_>) -> std::result::Result<Self, Unreadable> {
+        Level::try_from(u8::read(json)?).map_err(Unreadable::no)
+    }
+}
+
+impl WriteJson for Level {
+    fn write(&self, out: &mut Vec<u8>) {
+        u8::from(*self).write(out);
     }
 }
 

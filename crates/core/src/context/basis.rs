@@ -4,7 +4,7 @@
 use super::origin::{Origin, Placeholder};
 
 /// A result of a message.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Basis {
     /// Position of its message in the log.
     pub seq: u64,
@@ -13,6 +13,12 @@ pub struct Basis {
     /// Which result of it, from 0.
     pub nth: usize,
 }
+
+crate::wire::record!(Basis {
+    seq = "seq",
+    index = "index",
+    nth = "nth",
+});
 
 impl Origin {
     /// The results that this item leans on.

@@ -7,7 +7,7 @@ use crate::error::{Code, Error, Result};
 use crate::order;
 use crate::wire::work::{self, WorkDone};
 use serde::ser::Error as _;
-use serde::{Deserialize, Serialize, Serializer};
+use serde::{Serialize, Serializer};
 use std::iter;
 
 /// What became of one message.
@@ -44,7 +44,7 @@ pub struct LedgerEntry {
 }
 
 /// A message that was erased. Its row of the log says who it was from, and nothing of what it said.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Erased {
     /// Index among the app's messages.
     pub index: usize,
@@ -55,6 +55,13 @@ pub(crate) struct Erased {
     /// Why, as the app says.
     pub reason: String,
 }
+
+crate::wire::record!(Erased {
+    index = "index",
+    sha256 = "sha256",
+    at = "at",
+    reason = "reason",
+});
 
 impl LedgerEntry {
     /// Of a message that was erased.

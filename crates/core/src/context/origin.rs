@@ -49,58 +49,60 @@ pub enum MessageSource {
 }
 
 /// How a summary was made (`S5.3`, `S5.8`).
-#[derive(Debug, Clone, PartialEq, Eq, Default, serde::Serialize, serde::Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct SummaryMeta {
     /// How detailed it is, when that was asked for.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub level: Option<Level>,
     /// Compressions of the session before it.
-    #[serde(default)]
     pub number: u64,
     /// ms since 1970.
-    #[serde(default)]
     pub created_at: u64,
     /// When it was made shorter, in ms since 1970.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub compressed_at: Option<u64>,
     /// Tokens of what it replaces.
-    #[serde(default)]
     pub original_tokens: usize,
     /// Those of them that decide its level: without messages that it quotes; 0 where an earlier release did not note it.
-    #[serde(default)]
     pub counted_tokens: usize,
     /// Tokens of its message.
-    #[serde(default)]
     pub tokens: usize,
     /// Tokens of its mark and text alone, without what it quotes; 0 where an earlier release did not note it.
-    #[serde(default)]
     pub text_tokens: usize,
     /// Bytes of the mark before its text.
-    #[serde(default)]
     pub header: usize,
     /// Who wrote it, when that is known.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
     /// Pins that were proposed for what it replaces and that nobody answered (`S4.3`).
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub proposed: Vec<PinProposal>,
     /// Indices of messages with sentences that hold on and for which there was no room.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub more: Vec<usize>,
     /// Sentences of the user that hold on, of messages that another session has.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub rules: Vec<String>,
     /// Bytes of what is between its text and the quotes; 0 where an earlier release had nothing there.
-    #[serde(default)]
     pub front: usize,
     /// Indices of messages that it quotes and that nothing of what it replaces answers.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub waiting: Vec<usize>,
 }
 
+crate::wire::record!(SummaryMeta {
+    level = "level" or nothing,
+    number = "number" or default,
+    created_at = "createdAt" or default,
+    compressed_at = "compressedAt" or nothing,
+    original_tokens = "originalTokens" or default,
+    counted_tokens = "countedTokens" or default,
+    tokens = "tokens" or default,
+    text_tokens = "textTokens" or default,
+    header = "header" or default,
+    model = "model" or nothing,
+    proposed = "proposed" or nothing,
+    more = "more" or nothing,
+    rules = "rules" or nothing,
+    front = "front" or default,
+    waiting = "waiting" or nothing,
+});
+
 /// A message of the user that states constraints.
-#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
 pub struct PinProposal {
     /// Its index among the app's messages.
     pub index: usize,
@@ -110,8 +112,14 @@ pub struct PinProposal {
     pub tokens: usize,
 }
 
+crate::wire::record!(PinProposal {
+    index = "index",
+    constraints = "constraints",
+    tokens = "tokens",
+});
+
 /// A message of the app: its position in the log and among the app's messages.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, serde::Serialize, serde::Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, serde::Serialize)]
 pub struct Place {
     /// Position in the log.
     pub seq: u64,
@@ -119,8 +127,13 @@ pub struct Place {
     pub index: usize,
 }
 
+crate::wire::record!(Place {
+    seq = "seq",
+    index = "index",
+});
+
 /// A tool result in the store, or the input of a call, or a text of the user.
-#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Offload {
     /// Which result of its message, from 0; which call, when it is the input of one.
     pub nth: usize,
@@ -131,12 +144,19 @@ pub struct Offload {
     /// Characters.
     pub chars: usize,
     /// What replaces it.
-    #[serde(default, skip_serializing_if = "Placeholder::is_reference")]
     pub how: Placeholder,
     /// The result that what stands there leans on (`X2`): without it, it says nothing.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub basis: Option<Basis>,
 }
+
+crate::wire::record!(Offload {
+    nth = "nth",
+    reference = "reference",
+    sha256 = "sha256",
+    chars = "chars",
+    how = "how" or nothing,
+    basis = "basis" or nothing,
+});
 
 /// What replaces a tool result that was moved to the store.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -190,10 +210,6 @@ impl Placeholder {
         }
     }
 
-    fn is_reference(&self) -> bool {
-        *self == Placeholder::Reference
-    }
-
     /// True when the reference itself is in the context.
     pub(crate) fn refers(self) -> bool {
         matches!(
@@ -226,16 +242,21 @@ impl Offload {
 }
 
 /// A run of the app's messages that a summary replaces.
-#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CoveredRange {
     /// Index of the first.
     pub from: usize,
     /// Index after the last.
     pub to: usize,
     /// Their offloads: retired, readable as long as the session lives (`S1.9`).
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub offloads: Vec<(usize, Offload)>,
 }
+
+crate::wire::record!(CoveredRange {
+    from = "from",
+    to = "to",
+    offloads = "offloads" or nothing,
+});
 
 impl Origin {
     /// The app's message that this item is, whole or in part.
@@ -286,7 +307,7 @@ impl Origin {
 }
 
 /// A run of the app's messages that are no longer in the context, in any form; the log keeps them.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Departed {
     /// Index of the first.
     pub from: usize,
@@ -295,6 +316,12 @@ pub struct Departed {
     /// Why they left.
     pub why: Why,
 }
+
+crate::wire::record!(Departed {
+    from = "from",
+    to = "to",
+    why = "why",
+});
 
 /// Why messages left the context.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -3,15 +3,14 @@
 
 use crate::clock::iso8601;
 use crate::text::{counted, grouped};
-use serde::{Deserialize, Serialize};
+use crate::wire::record::{Json, ReadJson, Unreadable, WriteJson};
 
 /// Entries that are kept one by one. The log is part of the session's row, which every commit writes: older entries
 /// become a sum, and the views hold their figures.
 const MOST: usize = 200;
 
 /// What one summary of the history saved.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(into = "[u64; 7]", from = "[u64; 7]")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LogEntry {
     /// When it was begun, in ms since 1970.
     pub at: u64,
@@ -81,8 +80,37 @@ impl LogEntry {
 }
 
 /// The log of a session, oldest first.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct SessionLog(Vec<LogEntry>);
+
+impl ReadJson<'_> for SessionLog {
+    fn read(json: &mut Json<'_>) -> Result<Self, Unreadable> {
+        ReadJson::read(json).map(SessionLog)
+    }
+}
+
+impl WriteJson for SessionLog {
+    fn write(&self, out: &mut Vec<u8>) {
+        self.0.write(out);
+    }
+
+    fn is_nothing(&self) -> bool {
+        self.is_empty()
+    }
+}
+
+impl ReadJson<'_> for LogEntry {
+    fn read(json: &mut Json<'_>) -> Result<Self, Unreadable> {
+        let numbers: [u64; 7] = Vec::read(json)?.try_into().map_err(|_| Unreadable::no("list of seven numbers"))?;
+        Ok(numbers.into())
+    }
+}
+
+impl WriteJson for LogEntry {
+    fn write(&self, out: &mut Vec<u8>) {
+        <[u64; 7]>::from(*self).to_vec().write(out);
+    }
+}
 
 impl SessionLog {
     /// Notes one more.

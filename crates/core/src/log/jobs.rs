@@ -14,7 +14,7 @@ use crate::error::{Code, Error, Result};
 use crate::keys::batch::{Batch, Durability, Key, keys};
 use crate::keys::ids;
 use crate::step::{Io, LogLevel, Scan};
-use serde::{Deserialize, Serialize};
+use crate::wire::record::{Json, ReadJson, Unreadable, WriteJson};
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -28,15 +28,13 @@ const ROWS: usize = 1_000;
 const ENDED: usize = 64;
 
 /// The row of a job.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case", tag = "state", rename_all_fields = "camelCase")]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum JobRow {
     /// Somebody asks a model.
     Prepared {
         /// [`SCHEMA`].
         v: u32,
         /// Counts the commits that put this row, from 1; 0 in a row of an earlier release.
-        #[serde(default)]
         ver: u64,
         /// The view that is to be changed.
         base_generation: u64,
@@ -49,7 +47,6 @@ pub(super) enum JobRow {
         /// Until when nobody else need ask, in ms since 1970.
         lease: u64,
         /// Who asks.
-        #[serde(default)]
         owner: String,
     },
     /// The change was made.
@@ -77,12 +74,100 @@ pub(super) enum JobRow {
     },
 }
 
+/// A row of a job with the fields of all states.
+#[derive(Debug, Default)]
+struct JobFields {
+    state: String,
+    v: u32,
+    ver: Option<u64>,
+    generation: Option<u64>,
+    base_generation: Option<u64>,
+    to: Option<u64>,
+    input: Option<String>,
+    at: Option<u64>,
+    lease: Option<u64>,
+    owner: Option<String>,
+}
+
+crate::wire::record!(JobFields {
+    state = "state",
+    v = "v",
+    ver = "ver" or nothing,
+    generation = "generation" or nothing,
+    base_generation = "baseGeneration" or nothing,
+    to = "to" or nothing,
+    input = "input" or nothing,
+    at = "at" or nothing,
+    lease = "lease" or nothing,
+    owner = "owner" or nothing,
+});
+
+impl WriteJson for JobRow {
+    fn write(&self, out: &mut Vec<u8>) {
+        let fields = match self.clone() {
+            JobRow::Prepared { v, ver, base_generation, to, input, at, lease, owner } => JobFields {
+                state: "prepared".into(),
+                v,
+                ver: Some(ver),
+                base_generation: Some(base_generation),
+                to: Some(to),
+                input: Some(input),
+                at: Some(at),
+                lease: Some(lease),
+                owner: Some(owner),
+                generation: None,
+            },
+            JobRow::Done { v, generation } => {
+                JobFields { state: "done".into(), v, generation: Some(generation), ..JobFields::default() }
+            }
+            JobRow::Staging { v, ver, lease } => {
+                let (ver, lease) = (Some(ver), Some(lease));
+                JobFields { state: "staging".into(), v, ver, lease, ..JobFields::default() }
+            }
+            JobRow::Abandoned { v, base_generation } => {
+                let base_generation = Some(base_generation);
+                JobFields { state: "abandoned".into(), v, base_generation, ..JobFields::default() }
+            }
+        };
+        fields.write(out);
+    }
+}
+
+impl ReadJson<'_> for JobRow {
+    fn read(json: &mut Json<'_>) -> std::result::Result<Self, Unreadable> {
+        let JobFields { state, v, ver, generation, base_generation, to, input, at, lease, owner } =
+            JobFields::read(json)?;
+        let need = |value: Option<u64>| value.ok_or_else(|| Unreadable::no("whole job"));
+        match state.as_str() {
+            "prepared" => Ok(JobRow::Prepared {
+                v,
+                ver: ver.unwrap_or_default(),
+                base_generation: need(base_generation)?,
+                to: need(to)?,
+                input: input.ok_or_else(|| Unreadable::no("whole job"))?,
+                at: need(at)?,
+                lease: need(lease)?,
+                owner: owner.unwrap_or_default(),
+            }),
+            "done" => Ok(JobRow::Done { v, generation: need(generation)? }),
+            "staging" => Ok(JobRow::Staging { v, ver: need(ver)?, lease: need(lease)? }),
+            "abandoned" => Ok(JobRow::Abandoned { v, base_generation: need(base_generation)? }),
+            _ => Err(Unreadable::no("state of a job")),
+        }
+    }
+}
+
 /// An answer of a model that passed its checks.
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Debug)]
 struct AnswerRow {
     v: u32,
     text: String,
 }
+
+crate::wire::record!(AnswerRow {
+    v = "v",
+    text = "text",
+});
 
 /// The calls that lead to the next change of the context.
 #[derive(Debug, Default)]
@@ -115,7 +200,7 @@ impl Closing {
             return Ok(());
         }
         let done = JobRow::Done { v: SCHEMA, generation };
-        batch.puts.push((keys::job(sid, &self.id), record::encode(&done)?));
+        batch.puts.push((keys::job(sid, &self.id), record::encode(&done)));
         let answers = self.answers.iter().take(CLOSED_AT_ONCE.min(room.saturating_sub(OTHERS)));
         batch.deletes.extend(answers.map(|answer| keys::answer(sid, &self.id, answer)));
         Ok(())
@@ -202,7 +287,7 @@ impl Job {
                 lease: now.saturating_add(lease_ms),
                 owner: state.tab.clone(),
             };
-            let put = (keys::job(&sid, &id), record::encode(&prepared)?);
+            let put = (keys::job(&sid, &id), record::encode(&prepared));
             let (mut batch, row) = state.row_batch_with(now, vec![put])?;
             batch.expect.push((keys::job(&sid, &id), before));
             batch.durability = Durability::Relaxed;
@@ -225,7 +310,7 @@ impl Job {
     /// Stores an answer, so that a crash before the commit does not cost it. Only a record: what fails here is logged.
     pub(crate) async fn keep(&self, io: &Io, question: &str, text: &str) {
         let Some(StoredJob { sid, id, ver }) = &self.stored else { return };
-        let Ok(row) = record::encode(&AnswerRow { v: SCHEMA, text: text.into() }) else { return };
+        let row = record::encode(&AnswerRow { v: SCHEMA, text: text.into() });
         let put = (keys::answer(sid, id, question), row);
         // A session that was deleted meanwhile has no job any more, and nothing may be left of it.
         let expect = vec![(keys::job(sid, id), Some(*ver))];
@@ -294,10 +379,10 @@ pub(super) async fn recover(io: &Io, state: &State) -> Result<()> {
 
 /// Is there anything to close? Not where a few jobs are all that there is, and all of them ended.
 async fn are_open(io: &Io, state: &State) -> Result<bool> {
-    #[derive(Deserialize)]
-    struct OfState<'a> {
-        state: &'a str,
+    struct OfState {
+        state: String,
     }
+    crate::wire::record!(OfState { state = "state" });
     let (jobs, answers) = all_of(io, &state.sid).await?;
     if !answers.is_empty() || jobs.len() > ENDED {
         return Ok(true);
@@ -306,8 +391,8 @@ async fn are_open(io: &Io, state: &State) -> Result<bool> {
         return Ok(false);
     }
     let has_ended = |bytes: &[u8]| {
-        let row = std::str::from_utf8(bytes).ok().and_then(|text| serde_json::from_str(text).ok());
-        row.is_some_and(|OfState { state }| matches!(state, "done" | "abandoned"))
+        let row = std::str::from_utf8(bytes).ok().and_then(|text| crate::wire::record::from_str(text).ok());
+        row.is_some_and(|OfState { state }| matches!(state.as_str(), "done" | "abandoned"))
     };
     Ok(!wide::read(io, jobs).await?.iter().flatten().all(|bytes| has_ended(bytes)))
 }
@@ -355,7 +440,7 @@ pub(super) async fn close(io: &Io, state: &State) -> Result<()> {
         }
     }
     for (key, ver, base_generation) in abandoned {
-        let row = record::encode(&JobRow::Abandoned { v: SCHEMA, base_generation })?;
+        let row = record::encode(&JobRow::Abandoned { v: SCHEMA, base_generation });
         let expect = if ver > 0 { vec![(key.clone(), Some(ver))] } else { Vec::new() };
         let puts = vec![(key.clone(), row)];
         match io.commit(Batch { expect, puts, deletes: Vec::new(), durability: Durability::Relaxed }).await {

@@ -8,7 +8,6 @@ use crate::context::{CoveredRange, Departed, Item, Origin, Why};
 use crate::error::Result;
 use crate::keys::ids;
 use crate::wire::{self, Format};
-use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
 use std::rc::Rc;
 
@@ -64,7 +63,7 @@ pub(crate) struct KnownMessages {
 }
 
 /// The keys of a history as one hash, as it was when the session had `messages` messages.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct KeyChain {
     /// Messages of the log.
     pub(crate) n: usize,
@@ -73,6 +72,12 @@ pub(crate) struct KeyChain {
     /// The hash of all keys, behind those of the history without its last messages.
     pub(crate) ends: Vec<String>,
 }
+
+crate::wire::record!(KeyChain {
+    n = "n",
+    of = "of",
+    ends = "ends",
+});
 
 /// So many ends are kept: the last message may be another one.
 const ENDS: usize = 4;

@@ -10,7 +10,6 @@ use crate::keys::batch::{Key, KeyPart, keys};
 use crate::keys::ids;
 use crate::step::{Io, Scan};
 use crate::wire::{self, Format};
-use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, HashSet};
 use std::rc::Rc;
 
@@ -49,7 +48,7 @@ impl NewBlob {
             nth: self.offload.nth,
         };
         let reference = &self.offload.reference;
-        let head = (keys::blob(sid, reference, 0), record::encode(&head)?);
+        let head = (keys::blob(sid, reference, 0), record::encode(&head));
         let parts = bytes.chunks(PART).enumerate();
         let key = move |part: usize| keys::blob(sid, reference, part as u64 + 1);
         Ok(std::iter::once(head).chain(parts.map(move |(part, bytes)| (key(part), bytes.to_vec()))))
@@ -60,8 +59,7 @@ impl NewBlob {
 pub(crate) const PART: usize = 1 << 20;
 
 /// Part 0 of an offload.
-#[derive(Debug, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[derive(Debug)]
 struct BlobHead {
     v: u32,
     bytes: usize,
@@ -72,6 +70,16 @@ struct BlobHead {
     index: usize,
     nth: usize,
 }
+
+crate::wire::record!(BlobHead {
+    v = "v",
+    bytes = "bytes",
+    chars = "chars",
+    parts = "parts",
+    sha256 = "sha256",
+    index = "index",
+    nth = "nth",
+});
 
 /// An offload from the values of its parts, for who has them at hand.
 ///

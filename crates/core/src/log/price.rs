@@ -8,12 +8,10 @@ use crate::error::Result;
 use crate::message::Role;
 use crate::policy::cost::{CostSnapshot, DEFAULT_PRICES, Meter, Prices, Verdict};
 use crate::step::Io;
-use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 
 /// What was paid, and for which context.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Paid {
     /// What was paid.
     pub(crate) meter: Meter,
@@ -21,7 +19,16 @@ pub(crate) struct Paid {
     generation: u64,
 }
 
+crate::wire::record!(Paid {
+    meter = "meter" or default,
+    generation = "generation" or default,
+} nothing if is_nothing);
+
 impl Paid {
+    fn is_nothing(&self) -> bool {
+        *self == Paid::default()
+    }
+
     /// False for counts above `most`, or a time after `last`.
     pub(crate) fn is_plausible(&self, most: u64, last: u64) -> bool {
         let Paid { meter, generation } = self;

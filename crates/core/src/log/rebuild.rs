@@ -238,7 +238,7 @@ impl Tail {
         }
         if row.kind == RowKind::Snapshot {
             self.snapshots.push(SnapshotMark { id: row.id.clone(), seq });
-            if let Ok(note) = crate::wire::objects::from_str::<SnapshotNote>(row.body.get()) {
+            if let Ok(note) = crate::wire::record::from_str::<SnapshotNote>(row.body.get()) {
                 self.goal = note.goal;
             }
         }

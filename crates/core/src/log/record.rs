@@ -2,6 +2,7 @@
 
 mod view;
 
+pub(crate) use crate::wire::record::to_vec as encode;
 pub(crate) use view::{
     Cause, StoredItem, Unread, ViewNote, ViewRow, WHOLE_EVERY, load_items, replay, store_change, store_items,
     version_of,
@@ -18,7 +19,8 @@ use crate::redact::Secrets;
 use crate::step::Loss;
 use crate::tokens::Calibrations;
 use crate::wire::Format;
-use serde::{Deserialize, Serialize};
+use crate::wire::record::{Json, ReadJson, Unreadable, WriteJson};
+use crate::wire::{read_fields, write_fields};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
@@ -29,8 +31,7 @@ use serde_json::{Map, Value};
 pub const SCHEMA: u32 = 101;
 
 /// The row of a session that changes; everything else is written once.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct SessionRow {
     /// [`SCHEMA`].
     pub v: u32,
@@ -61,66 +62,84 @@ pub(crate) struct SessionRow {
     /// An append came after the last prepare.
     pub pending_step: bool,
     /// What its calls paid for a larger context, where the prices decide when it is compacted.
-    #[serde(default, skip_serializing_if = "is_default")]
     pub paid: Paid,
     /// Indices of the messages that the app pinned (`S4.3`), ascending.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub pins: Vec<usize>,
     /// Tokens of those, as they were when they were pinned.
-    #[serde(default, skip_serializing_if = "is_default")]
     pub pinned_tokens: usize,
     /// Indices of the messages whose constraints the app rejected (`S4.3`), ascending.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub rejected: Vec<usize>,
     /// Tokens of all messages so far (`S5.3`).
-    #[serde(default, skip_serializing_if = "is_default")]
     pub tokens: usize,
     /// Summaries of the history so far (`S5.8`).
-    #[serde(default, skip_serializing_if = "is_default")]
     pub compressions: u64,
     /// What they saved (`S4.4`).
-    #[serde(default, skip_serializing_if = "SessionLog::is_empty")]
     pub log: SessionLog,
     /// What the session is for (`S5.13`).
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub goal: Option<Goal>,
     /// Where in the log the snapshots are that can be restored, oldest first (`S5.2`).
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub snapshots: Vec<SnapshotMark>,
     /// The session that this one was begun from (`S3.10`).
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parent: Option<Parent>,
     /// Which secrets have which number in what stands for messages.
-    #[serde(default, skip_serializing_if = "Secrets::is_empty")]
     pub secrets: Secrets,
     /// What providers' reports of prompts taught about estimates.
-    #[serde(default, skip_serializing_if = "Calibrations::is_empty")]
     pub calibrations: Calibrations,
     /// What was found when the session was opened, told at every opening until the app appends: who dies before it was
     /// told has not heard it.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub losses: Vec<Loss>,
     /// Messages that were erased, in the order in which they were (`D24`).
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub erased: Vec<Erased>,
     /// What its rows were called before: an erasure writes all that stays anew.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub formerly: Vec<String>,
     /// What its history is recognized by, where the app hands it over whole.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub known: Option<KeyChain>,
     /// ms since 1970.
     pub created_at: u64,
     /// ms since 1970.
     pub updated_at: u64,
     /// What a newer release of the same hundred noted: kept as it is.
-    #[serde(flatten)]
     pub rest: Map<String, Value>,
 }
 
+crate::wire::record!(SessionRow {
+    v = "v",
+    ver = "ver",
+    id = "id",
+    format = "format" or default,
+    secret = "secret",
+    next_seq = "nextSeq",
+    messages = "messages",
+    generation = "generation",
+    tail_from = "tailFrom",
+    head = "head",
+    chain = "chain",
+    steps = "steps",
+    attempted_at = "attemptedAt" or default,
+    pending_step = "pendingStep",
+    paid = "paid" or nothing,
+    pins = "pins" or nothing,
+    pinned_tokens = "pinnedTokens" or nothing,
+    rejected = "rejected" or nothing,
+    tokens = "tokens" or nothing,
+    compressions = "compressions" or nothing,
+    log = "log" or nothing,
+    goal = "goal" or nothing,
+    snapshots = "snapshots" or nothing,
+    parent = "parent" or nothing,
+    secrets = "secrets" or nothing,
+    calibrations = "calibrations" or nothing,
+    losses = "losses" or nothing,
+    erased = "erased" or nothing,
+    formerly = "formerly" or nothing,
+    known = "known" or nothing,
+    created_at = "createdAt",
+    updated_at = "updatedAt",
+    .. rest
+});
+
 /// Where a session was begun from.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Parent {
     /// The app's own name for it.
     pub id: String,
@@ -132,6 +151,13 @@ pub(crate) struct Parent {
     pub floor: usize,
 }
 
+crate::wire::record!(Parent {
+    id = "id",
+    sid = "sid",
+    seq = "seq",
+    floor = "floor",
+});
+
 impl SessionRow {
     /// True for a message that was erased.
     pub(crate) fn is_erased(&self, index: usize) -> bool {
@@ -140,7 +166,7 @@ impl SessionRow {
 }
 
 /// Which session has a name. Written with the first messages, removed with the last.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct NameRow {
     /// [`SCHEMA`].
     pub v: u32,
@@ -149,30 +175,42 @@ pub(crate) struct NameRow {
     /// Names the session's rows.
     pub sid: String,
     /// The session is being deleted: its rows go, and then the name is free.
-    #[serde(default)]
     pub deleted: bool,
     /// Counts the commits that put this row, from 1.
-    #[serde(default = "first", skip_serializing_if = "is_first")]
     pub ver: u64,
     /// Whatever else it says.
-    #[serde(flatten, skip_serializing)]
     pub rest: Map<String, Value>,
 }
 
 impl NameRow {
     /// The name of a session that has none yet.
     pub(crate) fn new(id: &str, sid: &str) -> Self {
-        NameRow { v: SCHEMA, id: id.into(), sid: sid.into(), deleted: false, ver: first(), rest: Map::new() }
+        NameRow { v: SCHEMA, id: id.into(), sid: sid.into(), deleted: false, ver: FIRST, rest: Map::new() }
     }
 }
 
-fn first() -> u64 {
-    1
+impl WriteJson for NameRow {
+    fn write(&self, out: &mut Vec<u8>) {
+        let NameRow { v, id, sid, deleted, ver, rest: _ } = self;
+        let ver = &Some(*ver).filter(|ver| *ver != FIRST);
+        write_fields!(out, [v = "v", id = "id", sid = "sid", deleted = "deleted", ver = "ver" or nothing]);
+    }
 }
 
-fn is_first(ver: &u64) -> bool {
-    *ver == first()
+impl ReadJson<'_> for NameRow {
+    fn read(json: &mut Json<'_>) -> std::result::Result<Self, Unreadable> {
+        let row: std::result::Result<NameRow, Unreadable> = read_fields!(
+            json,
+            NameRow,
+            [v = "v", id = "id", sid = "sid", deleted = "deleted" or default, ver = "ver" or default]
+            rest
+        );
+        row.map(|row| NameRow { ver: row.ver.max(FIRST), ..row })
+    }
 }
+
+/// What is counted from.
+const FIRST: u64 = 1;
 
 /// Kinds of log row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -188,7 +226,7 @@ pub(crate) enum RowKind {
 crate::wire::named!(RowKind { Message = "message", View = "view", Snapshot = "snapshot" });
 
 /// A log row.
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Debug)]
 pub(crate) struct LogRow<'a> {
     /// [`SCHEMA`].
     pub v: u32,
@@ -207,8 +245,27 @@ pub(crate) struct LogRow<'a> {
     /// Chain over the contents of the messages so far, this one included, in hex.
     pub chain: String,
     /// The message, byte for byte as the codec wrote it, or a note about the view or the snapshot.
-    #[serde(borrow)]
     pub body: &'a RawValue,
+}
+
+impl WriteJson for LogRow<'_> {
+    fn write(&self, out: &mut Vec<u8>) {
+        let LogRow { v, seq, n, id, kind, at, prev, chain, body } = self;
+        write_fields!(
+            out,
+            [v = "v", seq = "seq", n = "n", id = "id", kind = "kind", at = "at", prev = "prev", chain = "chain", body = "body"]
+        );
+    }
+}
+
+impl<'a> ReadJson<'a> for LogRow<'a> {
+    fn read(json: &mut Json<'a>) -> std::result::Result<Self, Unreadable> {
+        read_fields!(
+            json,
+            LogRow,
+            [v = "v", seq = "seq", n = "n", id = "id", kind = "kind", at = "at", prev = "prev", chain = "chain", body = "body"]
+        )
+    }
 }
 
 /// The chain value after a message with this content.
@@ -223,7 +280,7 @@ const HASH_TAIL: usize = ",\"hash\":\"\"}".len() + 64;
 pub(crate) fn write_row(row: &LogRow<'_>) -> Result<(Vec<u8>, String)> {
     // A row may be large: it is written once, into the room that it takes.
     let mut line = Vec::with_capacity(row.body.get().len() + HASH_TAIL + 512);
-    serde_json::to_writer(&mut line, row).map_err(unwritable)?;
+    row.write(&mut line);
     let hash = ids::sha256_hex(&line);
     line.pop();
     line.extend_from_slice(format!(",\"hash\":\"{hash}\"}}").as_bytes());
@@ -245,23 +302,11 @@ pub(crate) fn read_row(bytes: &[u8]) -> Result<(LogRow<'_>, String)> {
     Ok((row, hash))
 }
 
-fn is_default<T: Default + PartialEq>(value: &T) -> bool {
-    *value == T::default()
-}
-
-/// Serialises a record.
-pub(crate) fn encode<T: Serialize>(record: &T) -> Result<Vec<u8>> {
-    serde_json::to_vec(record).map_err(unwritable)
-}
-
-fn unwritable(error: serde_json::Error) -> Error {
-    Error::new(Code::Poisoned, format!("a record could not be written: {error}"))
-}
 
 /// Reads a record and checks its version.
 ///
 /// Errors: [`Code::StoreCorrupt`], [`Code::SchemaTooNew`].
-pub(crate) fn decode<'a, T: Deserialize<'a>>(bytes: &'a [u8], what: &str) -> Result<T> {
+pub(crate) fn decode<'a, T: ReadJson<'a>>(bytes: &'a [u8], what: &str) -> Result<T> {
     version(bytes, what)?;
     parse(bytes, what)
 }
@@ -284,10 +329,10 @@ pub(crate) fn version(bytes: &[u8], what: &str) -> Result<u32> {
 }
 
 fn version_in(bytes: &[u8], what: &str) -> Result<u32> {
-    #[derive(Deserialize)]
     struct RowVersion {
         v: u32,
     }
+    crate::wire::record!(RowVersion { v = "v" });
     let RowVersion { v } = parse(bytes, what)?;
     Ok(v)
 }
@@ -312,13 +357,9 @@ fn refuse_above(newest: u32, v: u32, what: &str) -> Result<()> {
     Ok(())
 }
 
-fn parse<'a, T: Deserialize<'a>>(bytes: &'a [u8], what: &str) -> Result<T> {
+fn parse<'a, T: ReadJson<'a>>(bytes: &'a [u8], what: &str) -> Result<T> {
     let text = std::str::from_utf8(bytes)
         .map_err(|_| Error::new(Code::StoreCorrupt, format!("a {what} in the store is not text")))?;
-    crate::wire::objects::from_str(text).map_err(|error| {
-        Error::new(
-            Code::StoreCorrupt,
-            format!("a {what} in the store cannot be read: {}", Error::of_json(&error)),
-        )
-    })
+    crate::wire::record::from_str(text)
+        .map_err(|error| Error::new(Code::StoreCorrupt, format!("a {what} in the store cannot be read: {error}")))
 }

@@ -12,7 +12,6 @@ use super::terms::Unindexed;
 use crate::error::{Code, Result};
 use crate::keys::batch::{Batch, Durability, keys};
 use crate::step::Io;
-use serde::{Deserialize, Serialize};
 
 /// A call is run so often where the rows that it reads are written anew each time.
 const TRIES: usize = 3;
@@ -128,15 +127,21 @@ pub(crate) async fn renamed(io: &Io, id: &str, sid: &str) -> Result<Option<(Stri
 
 /// What leads to rows that no name leads to: those of a fork or of an erasure until they are whole, and those that an erasure
 /// left until they are removed.
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Debug)]
 pub(crate) struct StagingRow {
     pub(crate) v: u32,
     pub(crate) sid: String,
     pub(crate) at: u64,
     /// Of an erasure: the rows that they are a copy of.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) of: Option<String>,
 }
+
+crate::wire::record!(StagingRow {
+    v = "v",
+    sid = "sid",
+    at = "at",
+    of = "of" or nothing,
+});
 
 /// Removes the rows that a session had `formerly`, where an erasure was stopped before it did, and copies of them that others
 /// were stopped over: what was erased since is in those. Who is still at one finds its note changed, and begins anew.

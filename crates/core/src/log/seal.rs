@@ -5,7 +5,6 @@
 use super::record::{self, NameRow, SessionRow};
 use crate::error::{Code, Error, Result};
 use crate::keys::ids;
-use serde::Deserialize;
 
 /// The name of the field, which is always the last.
 const FIELD: &str = "seal";
@@ -14,7 +13,7 @@ const END: &[u8] = b"\"}";
 
 /// The bytes of a row.
 pub(crate) fn write(row: &SessionRow) -> Result<Vec<u8>> {
-    Ok(seal(record::encode(row)?, row.ver))
+    Ok(seal(record::encode(row), row.ver))
 }
 
 /// Seals the bytes of a row, which has been written `ver` times with this commit.
@@ -46,7 +45,7 @@ pub(crate) fn read_broken(bytes: &[u8]) -> Option<SessionRow> {
 
 /// The bytes of the row of a name.
 pub(crate) fn write_name(row: &NameRow) -> Result<Vec<u8>> {
-    Ok(seal(record::encode(row)?, row.ver))
+    Ok(seal(record::encode(row), row.ver))
 }
 
 /// Reads the row of a name. A release that seals nothing writes all of it anew, without a seal or anything that it does not
@@ -81,14 +80,14 @@ fn is_sealed(row: &[u8], hash: &str) -> bool {
 
 /// Errors: [`Code::StoreCorrupt`] for what no release wrote: it is not JSON, or not what was sealed.
 pub(super) fn check(bytes: &[u8]) -> Result<()> {
-    #[derive(Deserialize)]
     struct Counted {
         ver: u64,
     }
+    crate::wire::record!(Counted { ver = "ver" });
     let corrupt = || Error::new(Code::StoreCorrupt, "the row of the session is not what was written");
     // As text, as all else is read: for bytes the parser would be there a second time. Damaged texts are not its business.
     let text = String::from_utf8_lossy(bytes);
-    let Counted { ver } = crate::wire::objects::from_str(&text).map_err(|_| corrupt())?;
+    let Counted { ver } = crate::wire::record::from_str(&text).map_err(|_| corrupt())?;
     let Some((row, of, hash)) = sealed(bytes) else { return Ok(()) };
     let is_sound = match of.parse::<u64>() {
         // A release that seals nothing wrote it since. It would not have changed this number alone: then that is damaged,
@@ -142,7 +141,7 @@ mod tests {
             broken[bit / 8] ^= 1 << (bit % 8);
             assert_eq!(read_name(&broken).unwrap_err().code, Code::StoreCorrupt, "bit {bit}");
         }
-        let unsealed = record::encode(&name).unwrap();
+        let unsealed = record::encode(&name);
         assert_eq!(read_name(&unsealed).unwrap(), name, "as earlier releases wrote it");
         let newer = write_name(&NameRow { v: 201, ..name }).unwrap();
         assert_eq!(read_name(&newer).unwrap_err().code, Code::SchemaTooNew);

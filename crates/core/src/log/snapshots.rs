@@ -12,7 +12,7 @@ use crate::error::{Code, Error, Result};
 use crate::keys::batch::{Batch, Key, keys};
 use crate::keys::ids;
 use crate::step::Io;
-use serde::{Deserialize, Serialize};
+
 
 /// What a snapshot is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -45,7 +45,7 @@ impl SnapshotPurpose {
 }
 
 /// Where in the log a snapshot is.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct SnapshotMark {
     /// The snapshot's id.
     pub(crate) id: String,
@@ -53,9 +53,13 @@ pub(crate) struct SnapshotMark {
     pub(crate) seq: u64,
 }
 
+crate::wire::record!(SnapshotMark {
+    id = "id",
+    seq = "seq",
+});
+
 /// The body of a log row of kind `snapshot`.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct SnapshotNote {
     /// Its id.
     pub(crate) snapshot: String,
@@ -68,7 +72,6 @@ pub(crate) struct SnapshotNote {
     /// Summaries of the history by then.
     pub(crate) compressions: u64,
     /// The goal.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) goal: Option<Goal>,
     /// Messages in the context.
     pub(crate) items: usize,
@@ -77,6 +80,18 @@ pub(crate) struct SnapshotNote {
     /// Tokens of the context.
     pub(crate) tokens: usize,
 }
+
+crate::wire::record!(SnapshotNote {
+    snapshot = "snapshot",
+    purpose = "purpose",
+    generation = "generation",
+    tail_from = "tailFrom",
+    compressions = "compressions",
+    goal = "goal" or nothing,
+    items = "items",
+    checkpoints = "checkpoints",
+    tokens = "tokens",
+});
 
 impl SnapshotNote {
     fn of(state: &State, id: &str, purpose: SnapshotPurpose) -> Self {
@@ -104,7 +119,7 @@ pub(crate) fn read_note(bytes: &[u8], mark: &SnapshotMark) -> Result<(SnapshotNo
     if row.kind != RowKind::Snapshot || row.id != mark.id {
         return Err(broken());
     }
-    let note = crate::wire::objects::from_str(row.body.get()).map_err(|_| broken())?;
+    let note = crate::wire::record::from_str(row.body.get()).map_err(|_| broken())?;
     Ok((note, row.n, row.at))
 }
 
@@ -129,7 +144,7 @@ impl State {
     }
 
     fn note_snapshot(&self, row: &mut SessionRow, note: &SnapshotNote, now: u64) -> Result<(Key, Vec<u8>)> {
-        let body = String::from_utf8_lossy(&record::encode(note)?).into_owned();
+        let body = String::from_utf8_lossy(&record::encode(note)).into_owned();
         self.log_row(row, note.snapshot.clone(), RowKind::Snapshot, now, &body)
     }
 }

@@ -86,7 +86,7 @@ impl SessionGuard {
             } else {
                 batch.puts.extend(parts);
             }
-            batch.puts.push((key, wide.encode()?));
+            batch.puts.push((key, wide.encode()));
         }
         for (job, ver) in staged {
             batch.expect.push((job.clone(), Some(ver)));
@@ -127,7 +127,7 @@ impl SessionGuard {
         };
         let ver = before.unwrap_or(0) + 1;
         let lease = io.now().await?.saturating_add(LEASE);
-        let begun = record::encode(&JobRow::Staging { v: SCHEMA, ver, lease })?;
+        let begun = record::encode(&JobRow::Staging { v: SCHEMA, ver, lease });
         // Only while the session is as it was read: what others referred to since must not be taken for a leftover.
         let mut expect = vec![session, (job.clone(), before)];
         let mut puts = vec![(job.clone(), begun)];
@@ -165,7 +165,7 @@ impl SessionGuard {
 pub(super) async fn sweep(io: &Io, (sid, most): (&str, usize), job: &Key, ver: u64, now: u64) -> Result<()> {
     let Some(blob) = keys::job_of(job) else { return Ok(()) };
     let ver = ver + 1;
-    let taken = record::encode(&JobRow::Staging { v: SCHEMA, ver, lease: now.saturating_add(LEASE) })?;
+    let taken = record::encode(&JobRow::Staging { v: SCHEMA, ver, lease: now.saturating_add(LEASE) });
     let durability = Durability::Relaxed;
     let (expect, puts) = (vec![(job.clone(), Some(ver - 1))], vec![(job.clone(), taken)]);
     io.commit(Batch { expect, puts, deletes: Vec::new(), durability }).await?;

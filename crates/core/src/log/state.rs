@@ -390,11 +390,11 @@ impl State {
             left: change.left.clone().unwrap_or_else(|| self.context.left().to_vec()),
             cause: Cause { input: self.row.head.clone(), ..change.cause.clone() },
         };
-        let view = record::encode(&view)?;
+        let view = record::encode(&view);
         let Cause { rung, snapshot, undoes_to, .. } = change.cause.clone();
         let sha256 = Some(ids::sha256_hex(&view));
         let note = ViewNote { view: generation, rung, snapshot, undoes_to, sha256 };
-        let note = String::from_utf8_lossy(&record::encode(&note)?).into_owned();
+        let note = String::from_utf8_lossy(&record::encode(&note)).into_owned();
         let id = view_id(commit_id, &row.head);
         let mut puts = vec![self.log_row(&mut row, id, RowKind::View, now, &note)?];
         puts.push((keys::view(&self.sid, generation), view));

@@ -9,10 +9,9 @@ use crate::error::{Code, Error, Result};
 use crate::keys::batch::{Key, KeyPart, keys};
 use crate::keys::ids;
 use crate::step::{Io, Scan};
-use serde::{Deserialize, Serialize};
 
 /// What stands in the place of a row. A release that knows no such rows takes it for one of a later schema, and says so.
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Debug)]
 pub(crate) struct Wide {
     wide: u32,
     v: u32,
@@ -22,6 +21,15 @@ pub(crate) struct Wide {
     bytes: usize,
     sha256: String,
 }
+
+crate::wire::record!(Wide {
+    wide = "wide",
+    v = "v",
+    id = "id",
+    parts = "parts",
+    bytes = "bytes",
+    sha256 = "sha256",
+});
 
 /// How [`Wide`] begins in the store; no other row does of the tables that have it. A part of a text may.
 const MARK: &[u8] = b"{\"wide\":";
@@ -110,7 +118,7 @@ impl Wide {
     }
 
     /// As it is stored.
-    pub(crate) fn encode(&self) -> Result<Vec<u8>> {
+    pub(crate) fn encode(&self) -> Vec<u8> {
         record::encode(self)
     }
 
@@ -121,7 +129,7 @@ impl Wide {
         if !may_be_wide(key) || !value.starts_with(MARK) {
             return Ok(None);
         }
-        let wide = crate::wire::objects::from_str(&String::from_utf8_lossy(value)).map_err(|error| {
+        let wide = crate::wire::record::from_str(&String::from_utf8_lossy(value)).map_err(|error| {
             Error::new(Code::StoreCorrupt, format!("the place of a large row cannot be read: {error}"))
         })?;
         Ok(Some(wide))
@@ -170,7 +178,7 @@ pub(crate) fn beside(sid: &str, puts: Vec<(Key, Vec<u8>)>) -> Result<Vec<(Key, V
         if is_wide(&key, &value) {
             let wide = Wide::of(&value);
             all.extend(parts(sid, wide.id(), &value).map(|(key, part)| (key, part.to_vec())));
-            all.push((key, wide.encode()?));
+            all.push((key, wide.encode()));
         } else {
             all.push((key, value));
         }

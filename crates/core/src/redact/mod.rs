@@ -17,7 +17,6 @@ use crate::keys::ids;
 use crate::message::{Message, Part};
 use crate::wire::work::{self, WorkDone};
 use context_compactor_scan::secrets::{Kind, secrets};
-use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 
 /// Secrets of a session that have numbers: a session's row stays small. Later ones are distinguished by
@@ -25,13 +24,18 @@ use std::borrow::Cow;
 const MOST: usize = 100;
 
 /// The secrets that have numbers, without the secrets: a mark of each that says its kind and half a hash.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Secrets {
     /// What the hashes begin with.
     key: String,
     /// In the order in which they were found.
     marks: Vec<String>,
 }
+
+crate::wire::record!(Secrets {
+    key = "key",
+    marks = "marks",
+} nothing if is_empty);
 
 impl Secrets {
     /// None so far; their marks will depend on `key`.

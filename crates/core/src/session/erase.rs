@@ -136,7 +136,7 @@ async fn rename(io: &Io, guard: &SessionGuard, sid: &str, row: &SessionRow) -> R
             (keys::name(&row.id), Some(ver_of_name)),
         ],
         puts: vec![
-            (left, record::encode(&staged)?),
+            (left, record::encode(&staged)),
             (new, seal::write(row)?),
             (keys::name(&row.id), seal::write_name(&renamed)?),
         ],
@@ -235,8 +235,8 @@ impl<'a> ErasedCopy<'a> {
             RowKind::Message if row.n == self.erasure.index => Some(self.erasure.blank.to_string()),
             RowKind::Message => None,
             RowKind::Snapshot => {
-                let note: Option<SnapshotNote> = crate::wire::objects::from_str(row.body.get()).ok();
-                note.map(|note| self.snapshot(note)).transpose()?
+                let note: Option<SnapshotNote> = crate::wire::record::from_str(row.body.get()).ok();
+                note.map(|note| self.snapshot(note))
             }
             RowKind::View => self.view_note(row).await?,
         };
@@ -259,9 +259,9 @@ impl<'a> ErasedCopy<'a> {
         Ok(())
     }
 
-    fn snapshot(&self, note: SnapshotNote) -> Result<String> {
+    fn snapshot(&self, note: SnapshotNote) -> String {
         let goal = note.goal.map(|goal| without(self.erasure, goal));
-        text_of(&SnapshotNote { goal, ..note })
+        crate::wire::record::to_text(&SnapshotNote { goal, ..note })
     }
 
     /// The body of a row that has a view, and the view.
@@ -271,7 +271,7 @@ impl<'a> ErasedCopy<'a> {
         let Some(view) = self.view(noted.view).await? else { return Ok(None) };
         let snapshot = record::decode_view(&view)?.cause.snapshot;
         let (number, sha256) = (noted.view, Some(ids::sha256_hex(&view)));
-        let note = text_of(&ViewNote { snapshot, sha256, ..noted })?;
+        let note = crate::wire::record::to_text(&ViewNote { snapshot, sha256, ..noted });
         self.put(keys::view(self.new, number), view);
         Ok(Some(note))
     }
@@ -292,7 +292,7 @@ impl<'a> ErasedCopy<'a> {
         if !view.cause.input.is_empty() {
             view.cause.input.clone_from(&self.row.head);
         }
-        Ok(Some(record::encode(&view)?))
+        Ok(Some(record::encode(&view)))
     }
 
     async fn items(&self, stored: Vec<StoredItem>) -> Result<Vec<StoredItem>> {
@@ -301,7 +301,7 @@ impl<'a> ErasedCopy<'a> {
         for (origin, body) in load_items(stored) {
             items.push(self.item(origin, body.unwrap_or_else(|| "null".into())).await?);
         }
-        let mut stored = store_items(&items)?;
+        let mut stored = store_items(&items);
         // They inherit from views that are without the message, too.
         for item in &mut stored {
             if let StoredItem::Summary { checkpoint, inherits, .. } = item {
@@ -407,10 +407,6 @@ fn without<T: serde::Serialize + serde::de::DeserializeOwned>(erasure: &Erasure,
         crate::wire::objects::from_str(&value.to_string())
     });
     read.unwrap_or(record)
-}
-
-fn text_of<T: serde::Serialize>(record: &T) -> Result<String> {
-    serde_json::to_string(record).map_err(unwritable)
 }
 
 fn unwritable(error: serde_json::Error) -> Error {

@@ -311,7 +311,7 @@ impl ForkDraft {
 pub(super) async fn begin_staging(io: &Io, sid: &str, of: Option<String>, now: u64) -> Result<Key> {
     let note = keys::staging(sid);
     let row = StagingRow { v: record::SCHEMA, sid: sid.into(), at: now, of };
-    let (expect, puts) = (vec![(note.clone(), None)], vec![(note.clone(), record::encode(&row)?)]);
+    let (expect, puts) = (vec![(note.clone(), None)], vec![(note.clone(), record::encode(&row))]);
     let begin = Batch { expect, puts, deletes: Vec::new(), durability: Durability::Strict };
     match commit_again(io, begin).await {
         // Nobody else writes it: the answer to the first was lost.

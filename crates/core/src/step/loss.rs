@@ -1,25 +1,33 @@
 //! What the platform took from a session, and what was mended.
 
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 /// Something that was found when a session was opened, or when its log was read.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Loss {
     /// What it is about.
     pub kind: LossKind,
     /// Rows of the log that are gone, where their number is known.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub lost_records: Option<u64>,
     /// Position in the log of the first of them, where something that was asked for goes on over a gap.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub seq: Option<u64>,
     /// Index of the first message that is missing there.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub index: Option<usize>,
     /// What happened, for people. It holds nothing that was said.
     pub reason: String,
 }
+
+crate::wire::record!(Loss {
+    kind = "kind",
+    lost_records = "lostRecords" or nothing,
+    seq = "seq" or nothing,
+    index = "index" or nothing,
+    reason = "reason",
+});
 
 /// What was lost or mended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

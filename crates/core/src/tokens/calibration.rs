@@ -9,7 +9,8 @@
 //!
 //! Integers only: the same prompt costs the same on every platform.
 
-use serde::{Deserialize, Serialize};
+use crate::wire::record::{Json, ReadJson, Unreadable, WriteJson};
+use serde::Serialize;
 use std::rc::Rc;
 
 /// Tokens of growth, reported and estimated, that are taken to agree before any was seen.
@@ -35,13 +36,27 @@ pub(crate) struct Sent {
 }
 
 /// What was learned from the reports of a session.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[serde(transparent)]
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct Calibrations(Vec<Rc<Calibration>>);
 
+impl ReadJson<'_> for Calibrations {
+    fn read(json: &mut Json<'_>) -> Result<Self, Unreadable> {
+        ReadJson::read(json).map(Calibrations)
+    }
+}
+
+impl WriteJson for Calibrations {
+    fn write(&self, out: &mut Vec<u8>) {
+        self.0.write(out);
+    }
+
+    fn is_nothing(&self) -> bool {
+        self.is_empty()
+    }
+}
+
 /// What was learned of a model.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct Calibration {
     /// As the app names it; empty where it does not.
     model: String,
@@ -58,6 +73,18 @@ pub(crate) struct Calibration {
     least_reported: u64,
     least_estimated: u64,
 }
+
+crate::wire::record!(Calibration {
+    model = "model",
+    reports = "reports",
+    reported = "reported",
+    estimated = "estimated",
+    generation = "generation",
+    grown_reported = "grownReported",
+    grown_estimated = "grownEstimated",
+    least_reported = "leastReported",
+    least_estimated = "leastEstimated",
+});
 
 /// How an estimate is corrected.
 #[derive(Debug, Clone, PartialEq, Serialize)]

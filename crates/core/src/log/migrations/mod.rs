@@ -66,7 +66,7 @@ pub(super) async fn migrated(io: &Io, sid: &str, settings: &Settings) -> Result<
         }
         fields.insert("v".into(), SCHEMA.into());
         let before = count_commit(&mut fields)?;
-        let new = seal::seal(record::encode(&fields)?, before + 1);
+        let new = seal::seal(record::encode(&fields), before + 1);
         let row = seal::read(&new)?;
         let batch = Batch {
             expect: vec![(key.clone(), Some(before))],
@@ -112,7 +112,7 @@ pub(crate) async fn restore(io: &Io, id: &str) -> Result<u32> {
     count_commit(&mut fields)?;
     let batch = Batch {
         expect: vec![(session.clone(), Some(now.ver))],
-        puts: vec![(session, record::encode(&fields)?)],
+        puts: vec![(session, record::encode(&fields))],
         deletes: vec![backup],
         durability: Durability::Strict,
     };

@@ -1,15 +1,15 @@
 //! A view as it is stored: what stands in the context, item by item, whole or as a change of the view before.
 
-use super::{LogRow, RowKind, SCHEMA, is_default};
+use super::{LogRow, RowKind, SCHEMA};
 use crate::context::{
     Context, CoveredRange, Departed, Item, Offload, Origin, Place, Placeholder, Splice, SummaryMeta,
 };
-use crate::error::{Code, Error, Result};
+use crate::error::Result;
 use crate::keys::ids;
 use crate::log::View;
 use crate::policy::Trigger;
-use serde::{Deserialize, Serialize};
-use serde_json::value::RawValue;
+use crate::wire::record::{self, Json, Raw, ReadJson, Unreadable, WriteJson, write_variant};
+use crate::wire::{read_fields, write_fields};
 use std::rc::Rc;
 
 /// Every so many views one holds the whole context.
@@ -21,24 +21,29 @@ const HEIRS: u32 = 201;
 pub(super) const NEWEST: u32 = 301;
 
 /// The body of a log row of kind `view`.
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Debug)]
 pub(crate) struct ViewNote {
     pub(crate) view: u64,
     pub(crate) rung: String,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) snapshot: Option<String>,
     /// As in [`Cause`].
-    #[serde(default, rename = "undoesTo", skip_serializing_if = "Option::is_none")]
     pub(crate) undoes_to: Option<u64>,
     /// Of the view's row: so the log's chain holds the views too. Earlier releases did not note it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) sha256: Option<String>,
 }
+
+crate::wire::record!(ViewNote {
+    view = "view",
+    rung = "rung",
+    snapshot = "snapshot" or nothing,
+    undoes_to = "undoesTo" or nothing,
+    sha256 = "sha256" or nothing,
+});
 
 impl ViewNote {
     /// `None` for a row that is no view's.
     pub(crate) fn of(row: &LogRow<'_>) -> Option<ViewNote> {
-        (row.kind == RowKind::View).then(|| crate::wire::objects::from_str(row.body.get()).ok()).flatten()
+        (row.kind == RowKind::View).then(|| record::from_str(row.body.get()).ok()).flatten()
     }
 
     /// The bytes are those of the view that was written.
@@ -48,8 +53,7 @@ impl ViewNote {
 }
 
 /// A view as it is stored: a change of the context before it, or, every 32nd, the whole context.
-#[derive(Debug, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[derive(Debug)]
 pub(crate) struct ViewRow {
     /// [`super::SCHEMA`], [`HEIRS`] or [`NEWEST`].
     pub v: u32,
@@ -62,21 +66,29 @@ pub(crate) struct ViewRow {
     /// Messages of the log that stood behind the view before this one, to be added to it first.
     pub appended: Vec<(u64, usize, usize)>,
     /// The whole context, or `None` when `splices` change the one before.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub whole: Option<Vec<StoredItem>>,
     /// Changes to the context before.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub splices: Vec<StoredSplice>,
     /// All messages that left the context so far.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub left: Vec<Departed>,
     /// What led to it.
     pub cause: Cause,
 }
 
+crate::wire::record!(ViewRow {
+    v = "v",
+    generation = "generation",
+    to = "to",
+    messages = "messages",
+    appended = "appended",
+    whole = "whole" or nothing,
+    splices = "splices" or nothing,
+    left = "left" or nothing,
+    cause = "cause",
+});
+
 /// What led to a view.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Cause {
     /// The rung of the ladder; `restore` or `remove` where the app asked for that.
     pub rung: String,
@@ -89,20 +101,29 @@ pub(crate) struct Cause {
     /// The preset.
     pub preset: String,
     /// Version of the prompts, for a summary.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub prompt_version: Option<u32>,
     /// Who wrote the summary.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
     /// The snapshot that was restored.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub snapshot: Option<String>,
     /// The view to which a compaction was taken back; what was appended since stands behind it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub undoes_to: Option<u64>,
     /// Hash of the context that was changed (its last log row).
     pub input: String,
 }
+
+crate::wire::record!(Cause {
+    rung = "rung",
+    trigger = "trigger",
+    tokens_before = "tokensBefore",
+    tokens_after = "tokensAfter",
+    preset = "preset",
+    prompt_version = "promptVersion" or nothing,
+    model = "model" or nothing,
+    snapshot = "snapshot" or nothing,
+    undoes_to = "undoesTo" or nothing,
+    input = "input",
+});
 
 impl Cause {
     /// A change of a session by hand, for whatever reason, that leaves `tokens_after`.
@@ -123,7 +144,7 @@ impl Cause {
 }
 
 /// Stored form of [`Splice`].
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Debug)]
 pub(crate) struct StoredSplice {
     /// First item that is replaced.
     pub at: usize,
@@ -133,25 +154,28 @@ pub(crate) struct StoredSplice {
     pub insert: Vec<StoredItem>,
 }
 
+crate::wire::record!(StoredSplice {
+    at = "at",
+    remove = "remove",
+    insert = "insert",
+});
+
 /// Stored form of one or several items.
-#[derive(Debug, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[derive(Debug)]
 pub(crate) enum StoredItem {
     /// A run of the app's messages: first log position, first index, count (log positions are consecutive).
     Messages(u64, usize, usize),
     /// A message with something taken out of it.
-    #[serde(rename = "offloaded")]
     Edited {
         /// Log position.
         seq: u64,
         /// Index among the app's messages.
         index: usize,
         /// The message as it is now.
-        body: Box<RawValue>,
+        body: Raw,
         /// The results that were moved to the store.
         offloads: Vec<Offload>,
         /// The reasoning that was bound to what stood before it is gone.
-        #[serde(default, rename = "reasoningRemoved", skip_serializing_if = "std::ops::Not::not")]
         reasoning_removed: bool,
     },
     /// A summary.
@@ -159,28 +183,103 @@ pub(crate) enum StoredItem {
         /// Its id.
         checkpoint: String,
         /// The message.
-        body: Box<RawValue>,
+        body: Raw,
         /// What it stands for.
         covers: Vec<CoveredRange>,
         /// The offloads of `covers` are those of the items that the splice removes: written out, every summary would hold
         /// again what all earlier ones held, and the views would grow with the square of the session.
-        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         inherits: bool,
         /// What of that stands in it word for word.
-        #[serde(default, skip_serializing_if = "Vec::is_empty")]
         quotes: Vec<Place>,
         /// Bytes of its text before that.
-        #[serde(default, skip_serializing_if = "is_default")]
         prose: usize,
         /// How it was made.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
         made: Option<Box<SummaryMeta>>,
     },
     /// A message that keeps the roles alternating.
     Acknowledgement {
         /// The message.
-        body: Box<RawValue>,
+        body: Raw,
     },
+}
+
+impl WriteJson for StoredItem {
+    fn write(&self, out: &mut Vec<u8>) {
+        match self {
+            StoredItem::Messages(seq, index, count) => {
+                write_variant(out, "messages", &mut |out| (*seq, *index, *count).write(out));
+            }
+            StoredItem::Edited { seq, index, body, offloads, reasoning_removed } => {
+                write_variant(out, "offloaded", &mut |out| {
+                    write_fields!(
+                        out,
+                        [
+                            seq = "seq",
+                            index = "index",
+                            body = "body",
+                            offloads = "offloads",
+                            reasoning_removed = "reasoningRemoved" or nothing
+                        ]
+                    );
+                });
+            }
+            StoredItem::Summary { checkpoint, body, covers, inherits, quotes, prose, made } => {
+                write_variant(out, "summary", &mut |out| {
+                    write_fields!(
+                        out,
+                        [
+                            checkpoint = "checkpoint",
+                            body = "body",
+                            covers = "covers",
+                            inherits = "inherits" or nothing,
+                            quotes = "quotes" or nothing,
+                            prose = "prose" or nothing,
+                            made = "made" or nothing
+                        ]
+                    );
+                });
+            }
+            StoredItem::Acknowledgement { body } => {
+                write_variant(out, "acknowledgement", &mut |out| write_fields!(out, [body = "body"]));
+            }
+        }
+    }
+}
+
+impl ReadJson<'_> for StoredItem {
+    fn read(json: &mut Json<'_>) -> std::result::Result<Self, Unreadable> {
+        json.variant(|name, json| match name {
+            "messages" => {
+                <(u64, usize, usize)>::read(json).map(|(seq, index, count)| StoredItem::Messages(seq, index, count))
+            }
+            "offloaded" => read_fields!(
+                json,
+                StoredItem::Edited,
+                [
+                    seq = "seq",
+                    index = "index",
+                    body = "body",
+                    offloads = "offloads",
+                    reasoning_removed = "reasoningRemoved" or nothing
+                ]
+            ),
+            "summary" => read_fields!(
+                json,
+                StoredItem::Summary,
+                [
+                    checkpoint = "checkpoint",
+                    body = "body",
+                    covers = "covers",
+                    inherits = "inherits" or nothing,
+                    quotes = "quotes" or nothing,
+                    prose = "prose" or nothing,
+                    made = "made" or nothing
+                ]
+            ),
+            "acknowledgement" => read_fields!(json, StoredItem::Acknowledgement, [body = "body"]),
+            _ => Err(Unreadable::no("item of a view")),
+        })
+    }
 }
 
 impl StoredItem {
@@ -206,12 +305,8 @@ impl StoredItem {
 }
 
 /// The stored form of items; neighbouring messages become runs.
-pub(crate) fn store_items(items: &[Item]) -> Result<Vec<StoredItem>> {
-    let raw = |body: &Rc<str>| {
-        RawValue::from_string(body.to_string()).map_err(|error| {
-            Error::new(Code::Poisoned, format!("a message of the engine is not JSON: {error}"))
-        })
-    };
+pub(crate) fn store_items(items: &[Item]) -> Vec<StoredItem> {
+    let raw = |body: &Rc<str>| Raw(body.clone());
     let mut stored: Vec<StoredItem> = Vec::new();
     for item in items {
         let next = match &item.origin {
@@ -228,24 +323,24 @@ pub(crate) fn store_items(items: &[Item]) -> Result<Vec<StoredItem>> {
             Origin::Edited { place, offloads, reasoning_removed } => StoredItem::Edited {
                 seq: place.seq,
                 index: place.index,
-                body: raw(&item.body)?,
+                body: raw(&item.body),
                 offloads: offloads.clone(),
                 reasoning_removed: *reasoning_removed,
             },
             Origin::Summary { checkpoint, covers, quotes, prose, made } => StoredItem::Summary {
                 checkpoint: checkpoint.to_string(),
-                body: raw(&item.body)?,
+                body: raw(&item.body),
                 covers: covers.clone(),
                 inherits: false,
                 quotes: quotes.clone(),
                 prose: *prose,
                 made: made.as_deref().cloned().map(Box::new),
             },
-            Origin::Acknowledgement => StoredItem::Acknowledgement { body: raw(&item.body)? },
+            Origin::Acknowledgement => StoredItem::Acknowledgement { body: raw(&item.body) },
         };
         stored.push(next);
     }
-    Ok(stored)
+    stored
 }
 
 /// An item whose body is not read from the store yet: `None` for a message of the app.
@@ -264,14 +359,14 @@ pub(crate) fn load_items(stored: Vec<StoredItem>) -> Vec<Unread> {
             }
             StoredItem::Edited { seq, index, body, offloads, reasoning_removed } => {
                 let place = Place { seq, index };
-                items.push((Origin::Edited { place, offloads, reasoning_removed }, Some(text(&body))));
+                items.push((Origin::Edited { place, offloads, reasoning_removed }, Some(body.0)));
             }
             StoredItem::Summary { checkpoint, body, covers, quotes, prose, made, inherits: _ } => {
                 let (checkpoint, made) = (checkpoint.into(), made.map(Rc::from));
                 let origin = Origin::Summary { checkpoint, covers, quotes, prose, made };
-                items.push((origin, Some(text(&body))));
+                items.push((origin, Some(body.0)));
             }
-            StoredItem::Acknowledgement { body } => items.push((Origin::Acknowledgement, Some(text(&body)))),
+            StoredItem::Acknowledgement { body } => items.push((Origin::Acknowledgement, Some(body.0))),
         }
     }
     items
@@ -325,10 +420,6 @@ fn disinherit<'a>(stored: &mut [StoredItem], removed: impl Iterator<Item = &'a I
     }
 }
 
-fn text(body: &RawValue) -> Rc<str> {
-    Rc::from(body.get())
-}
-
 /// The version of a view with these changes.
 pub(crate) fn version_of(whole: Option<&[StoredItem]>, splices: &[StoredSplice]) -> u32 {
     let changed = splices.iter().flat_map(|splice| &splice.insert);
@@ -352,12 +443,12 @@ pub(crate) fn store_change(
     if generation % WHOLE_EVERY == 1 || replaces_all {
         let mut after = context.clone();
         after.apply(splices);
-        return Ok((Some(store_items(after.items())?), Vec::new()));
+        return Ok((Some(store_items(after.items())), Vec::new()));
     }
     let stored = splices
         .iter()
         .map(|splice| {
-            let mut insert = store_items(&splice.insert)?;
+            let mut insert = store_items(&splice.insert);
             let removed = context.items().iter().skip(splice.at).take(splice.remove);
             disinherit(&mut insert, removed);
             Ok(StoredSplice { at: splice.at, remove: splice.remove, insert })
@@ -373,8 +464,8 @@ mod tests {
     #[test]
     fn an8_an_item_stored_before_reasoning_was_noted_reads_as_one_with_its_reasoning() {
         let stored = r#"{"offloaded":{"seq":3,"index":2,"body":{"role":"tool"},"offloads":[]}}"#;
-        let item: StoredItem = serde_json::from_str(stored).unwrap();
-        assert_eq!(serde_json::to_string(&item).unwrap(), stored);
+        let item: StoredItem = record::from_str(stored).unwrap();
+        assert_eq!(record::to_vec(&item), stored.as_bytes());
         let place = Place { seq: 3, index: 2 };
         let origin = Origin::Edited { place, offloads: Vec::new(), reasoning_removed: false };
         assert_eq!(load_items(vec![item]), [(origin, Some(Rc::from(r#"{"role":"tool"}"#)))]);
@@ -394,8 +485,8 @@ mod tests {
     fn s5_18_a_summary_stored_before_its_making_was_noted_reads_and_is_written_as_it_was() {
         let stored =
             r#"{"summary":{"checkpoint":"cp_1","body":{"role":"user"},"covers":[{"from":0,"to":2}]}}"#;
-        let item: StoredItem = serde_json::from_str(stored).unwrap();
-        assert_eq!(serde_json::to_string(&item).unwrap(), stored);
+        let item: StoredItem = record::from_str(stored).unwrap();
+        assert_eq!(record::to_vec(&item), stored.as_bytes());
         let loaded = load_items(vec![item]);
         assert!(matches!(&loaded[0].0, Origin::Summary { made: None, prose: 0, .. }));
     }

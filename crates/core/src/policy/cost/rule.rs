@@ -1,7 +1,6 @@
 //! The rule: rent until the rent is what buying costs.
 
 use super::prices::{Cost, Prices, times};
-use serde::{Deserialize, Serialize};
 
 /// The rule's numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -111,7 +110,7 @@ impl CostSnapshot {
 }
 
 /// The last call of a conversation.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LastCall {
     /// When, in ms since 1970.
     pub at: u64,
@@ -119,9 +118,13 @@ pub struct LastCall {
     pub tokens: usize,
 }
 
+crate::wire::record!(LastCall {
+    at = "at",
+    tokens = "tokens",
+});
+
 /// What a conversation paid for a larger context than it needs. To lose it costs money and nothing else.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default, rename_all = "camelCase")]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Meter {
     /// Rent since the last compaction.
     pub rent: Cost,
@@ -130,9 +133,15 @@ pub struct Meter {
     /// Compactions so far.
     pub compactions: u64,
     /// The last call.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub last: Option<LastCall>,
 }
+
+crate::wire::record!(Meter {
+    rent = "rent" or default,
+    calls = "calls" or default,
+    compactions = "compactions" or default,
+    last = "last" or nothing,
+});
 
 /// What the rule says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

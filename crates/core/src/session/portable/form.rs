@@ -8,7 +8,7 @@ use crate::error::{Code, Error, Result};
 use crate::log::price::Paid;
 use crate::redact::Secrets;
 use crate::wire::Format;
-use serde::{Deserialize, Serialize};
+use crate::wire::record::{self, Json, ReadJson, Unreadable, WriteJson, write_variant};
 
 /// Version of every state that this release writes. It reads those of the same hundred.
 const VERSION: u32 = 100;
@@ -20,8 +20,7 @@ const MOST: u64 = 1_000_000_000;
 const LAST_TIME: u64 = 1_000_000_000_000_000;
 
 /// A state.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Portable {
     /// [`VERSION`].
     pub v: u32,
@@ -34,42 +33,50 @@ pub(crate) struct Portable {
     /// The context, as far as the first boundary.
     pub view: Vec<ViewPiece>,
     /// What stands for a text of the app's messages says that it is left out, and not where it is: the model cannot read it.
-    #[serde(default, skip_serializing_if = "is_default")]
     pub unnamed: bool,
     /// What was taken out of the app's messages in it.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub edits: Vec<Cutout>,
     /// Messages that are edited in other ways too.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub edited: Vec<EditedPiece>,
     /// Changes of the context so far.
-    #[serde(default, skip_serializing_if = "is_default")]
     pub generation: u64,
     /// Summaries so far.
-    #[serde(default, skip_serializing_if = "is_default")]
     pub compressions: u64,
     /// Calls so far, about.
-    #[serde(default, skip_serializing_if = "is_default")]
     pub steps: u64,
     /// The call of the last attempt to summarise.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub attempted_at: Option<u64>,
     /// Attempts that failed since.
-    #[serde(default, skip_serializing_if = "is_default")]
     pub failures: u32,
     /// What calls paid for a larger context, where the prices decide.
-    #[serde(default, skip_serializing_if = "is_default")]
     pub paid: Paid,
     /// What the conversation is for.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub goal: Option<Goal>,
     /// Which secrets have which number in what stands for messages.
-    #[serde(default, skip_serializing_if = "Secrets::is_empty")]
     pub secrets: Secrets,
 }
 
+crate::wire::record!(Portable {
+    v = "v",
+    format = "format",
+    secret = "secret",
+    boundaries = "boundaries",
+    view = "view",
+    unnamed = "unnamed" or nothing,
+    edits = "edits" or nothing,
+    edited = "edited" or nothing,
+    generation = "generation" or nothing,
+    compressions = "compressions" or nothing,
+    steps = "steps" or nothing,
+    attempted_at = "attemptedAt" or nothing,
+    failures = "failures" or nothing,
+    paid = "paid" or nothing,
+    goal = "goal" or nothing,
+    secrets = "secrets" or nothing,
+});
+
 /// A beginning of the history.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Boundary {
     /// Its messages.
     pub n: usize,
@@ -77,9 +84,13 @@ pub(crate) struct Boundary {
     pub hash: String,
 }
 
+crate::wire::record!(Boundary {
+    n = "n",
+    hash = "hash",
+});
+
 /// A part of the context.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[derive(Debug, Clone, PartialEq)]
 pub(crate) enum ViewPiece {
     /// The app's messages from one index to before another.
     Messages(usize, usize),
@@ -89,40 +100,67 @@ pub(crate) enum ViewPiece {
     Acknowledgement(String),
 }
 
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
+impl WriteJson for ViewPiece {
+    fn write(&self, out: &mut Vec<u8>) {
+        match self {
+            ViewPiece::Messages(from, to) => write_variant(out, "messages", &mut |out| (*from, *to).write(out)),
+            ViewPiece::Summary(piece) => write_variant(out, "summary", &mut |out| piece.write(out)),
+            ViewPiece::Acknowledgement(body) => write_variant(out, "acknowledgement", &mut |out| body.write(out)),
+        }
+    }
+}
+
+impl ReadJson<'_> for ViewPiece {
+    fn read(json: &mut Json<'_>) -> std::result::Result<Self, Unreadable> {
+        json.variant(|name, json| match name {
+            "messages" => <(usize, usize)>::read(json).map(|(from, to)| ViewPiece::Messages(from, to)),
+            "summary" => ReadJson::read(json).map(ViewPiece::Summary),
+            "acknowledgement" => ReadJson::read(json).map(ViewPiece::Acknowledgement),
+            _ => Err(Unreadable::no("part of a context")),
+        })
+    }
+}
+
+#[derive(Debug, Clone, PartialEq)]
 pub(crate) struct EditedPiece {
     pub index: usize,
     /// The reasoning that was bound to what stood before it is gone.
-    #[serde(default, skip_serializing_if = "is_default")]
     pub reasoning_removed: bool,
     /// The whole message, where these do not make it of the app's.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub body: Option<String>,
 }
 
+crate::wire::record!(EditedPiece {
+    index = "index",
+    reasoning_removed = "reasoningRemoved" or nothing,
+    body = "body" or nothing,
+});
+
 /// A text of a message that stands there no more. Its reference follows from the secret.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Cutout {
     /// Of which message, where that is not said around it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub index: Option<usize>,
     /// Which text of its kind in the message, from 0.
-    #[serde(default, skip_serializing_if = "is_default")]
     pub part: usize,
     /// What stands for it; when it is not said a preview where more than its reference stands there, else that.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub how: Option<Placeholder>,
     /// The first 16 hex digits of the SHA-256 of the text.
     pub sha256: String,
     /// What stands there behind its reference, or behind what says that it is left out.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub more: Option<String>,
     /// What stands there, where that begins otherwise.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub text: Option<String>,
 }
+
+crate::wire::record!(Cutout {
+    index = "index" or nothing,
+    part = "part" or nothing,
+    how = "how" or nothing,
+    sha256 = "sha256",
+    more = "more" or nothing,
+    text = "text" or nothing,
+});
 
 impl Cutout {
     /// What stands for it.
@@ -143,8 +181,7 @@ impl Cutout {
     }
 }
 
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[derive(Debug, Clone, PartialEq)]
 pub(crate) struct SummaryPiece {
     pub checkpoint: String,
     /// Its message, JSON text.
@@ -152,18 +189,24 @@ pub(crate) struct SummaryPiece {
     /// The messages that it stands for: from an index to before another.
     pub covers: Vec<(usize, usize)>,
     /// What had been taken out of those.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub retired: Vec<Cutout>,
     /// Those of them that are verbatim in it.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub quotes: Vec<usize>,
     /// Bytes of its text before those.
-    #[serde(default, skip_serializing_if = "is_default")]
     pub prose: usize,
     /// How it was made.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub made: Option<SummaryMeta>,
 }
+
+crate::wire::record!(SummaryPiece {
+    checkpoint = "checkpoint",
+    body = "body",
+    covers = "covers",
+    retired = "retired" or nothing,
+    quotes = "quotes" or nothing,
+    prose = "prose" or nothing,
+    made = "made" or nothing,
+});
 
 impl Portable {
     /// A state of nothing yet.
@@ -197,23 +240,20 @@ impl Portable {
     ///
     /// Errors: [`Code::StoreCorrupt`] when it is none, [`Code::SchemaTooNew`].
     pub(crate) fn parse(text: &str) -> Result<Self> {
-        #[derive(Deserialize)]
         struct Versioned {
             v: u32,
         }
+        crate::wire::record!(Versioned { v = "v" });
         if text.len() > MOST_BYTES {
             return Err(corrupt(format!(
                 "{} bytes are no state: it was not written by this library",
                 text.len()
             )));
         }
-        let unreadable = |error: serde_json::Error| {
-            corrupt(format!(
-                "it cannot be read: {}; pass what the call before returned, or null to begin anew",
-                Error::of_json(&error)
-            ))
+        let unreadable = |error: Unreadable| {
+            corrupt(format!("it cannot be read: {error}; pass what the call before returned, or null to begin anew"))
         };
-        let Versioned { v } = crate::wire::objects::from_str(text).map_err(unreadable)?;
+        let Versioned { v } = record::from_str(text).map_err(unreadable)?;
         if v / 100 > VERSION / 100 {
             let what = format!(
                 "the state was written by version {v}, this release reads up to 199: update the library"
@@ -223,7 +263,7 @@ impl Portable {
         if v < VERSION {
             return Err(corrupt(format!("there is no version {v} of it; pass null to begin anew")));
         }
-        let state: Portable = crate::wire::objects::from_str(text).map_err(unreadable)?;
+        let state: Portable = record::from_str(text).map_err(unreadable)?;
         if state.is_plausible() { Ok(state) } else { Err(corrupt("a number or a text in it cannot be")) }
     }
 
@@ -247,9 +287,8 @@ impl Portable {
     }
 
     /// Its JSON text.
-    pub(crate) fn text(&self) -> Result<String> {
-        let text = serde_json::to_string(self);
-        text.map_err(|error| Error::new(Code::Poisoned, format!("a state could not be written: {error}")))
+    pub(crate) fn text(&self) -> String {
+        record::to_text(self)
     }
 }
 
@@ -263,8 +302,4 @@ fn is_made(made: &SummaryMeta) -> bool {
     tokens.iter().chain(indices).chain(proposed).all(is_small)
         && made.number <= MOST
         && times.iter().all(|time| *time <= LAST_TIME)
-}
-
-fn is_default<T: Default + PartialEq>(value: &T) -> bool {
-    *value == T::default()
 }

@@ -117,16 +117,16 @@ impl Portable {
     /// The state as text of at most so many bytes: the oldest stubs become bare references, the oldest checkpoints forget
     /// what they retired and are shortened.
     pub(crate) fn within(mut self, most: usize) -> Result<WrittenState> {
-        let mut text = self.text()?;
+        let mut text = self.text();
         let is_shortened = text.len() > most;
         for at in 0..self.edits.len() {
             if text.len() > most && self.edits.get_mut(at).is_some_and(bare) {
-                text = self.text()?;
+                text = self.text();
             }
         }
         if text.len() > most {
             self.edited.iter_mut().for_each(|edited| edited.body = None);
-            text = self.text()?;
+            text = self.text();
         }
         for step in [forget, shorten] {
             for at in 0..self.view.len() {
@@ -134,7 +134,7 @@ impl Portable {
                     && let Some(piece) = self.view.get_mut(at)
                     && step(piece, self.format)
                 {
-                    text = self.text()?;
+                    text = self.text();
                 }
             }
         }

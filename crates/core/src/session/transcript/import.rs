@@ -294,7 +294,7 @@ impl Import {
                     "a transcript begins with the line of its session",
                 ));
             }
-            let whole = line::read::<SessionLine<'_>>(text)?.state;
+            let whole = line::read::<SessionLine<'_>>(text)?.state()?;
             record::check_version(whole.v, "session")?;
             if let (Some(given), Some(format)) = (self.settings.format, whole.format)
                 && given != format

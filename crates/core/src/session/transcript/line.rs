@@ -46,7 +46,17 @@ pub(super) struct SessionLine<'a> {
     #[serde(flatten, skip_deserializing)]
     metadata: Option<Metadata>,
     /// The session's row as it is stored.
-    pub(super) state: SessionRow,
+    state: Box<RawValue>,
+}
+
+impl SessionLine<'_> {
+    /// The session's row.
+    ///
+    /// Errors: [`Code::InvalidMessage`].
+    pub(super) fn state(&self) -> Result<SessionRow> {
+        crate::wire::record::from_str(self.state.get())
+            .map_err(|error| Error::new(Code::InvalidMessage, format!("it is not what was exported: {error}")))
+    }
 }
 
 /// A row of the log: a message, a change of the context or a snapshot.
@@ -123,9 +133,13 @@ struct OffloadLine<'a> {
 
 /// Adds a line.
 fn write<T: Serialize>(out: &mut Vec<u8>, line: &T) -> Result<()> {
-    out.append(&mut record::encode(line)?);
+    serde_json::to_writer(&mut *out, line).map_err(unwritable)?;
     out.push(b'\n');
     Ok(())
+}
+
+fn unwritable(error: serde_json::Error) -> Error {
+    Error::new(Code::Poisoned, format!("a line could not be written: {error}"))
 }
 
 /// The first line of a session's archive.
@@ -137,7 +151,7 @@ pub(super) fn session(out: &mut Vec<u8>, row: &SessionRow) -> Result<()> {
         release: env!("CARGO_PKG_VERSION").into(),
         format: row.format,
         metadata: Some(Metadata::of(row)),
-        state: row.clone(),
+        state: RawValue::from_string(crate::wire::record::to_text(row)).map_err(unwritable)?,
     };
     write(out, &line)
 }

@@ -13,6 +13,7 @@ use crate::message::limits;
 use crate::policy::Trigger;
 use crate::session::transcript::foreign::{self, ForeignEntry, ForeignSaid};
 use crate::step::Io;
+use crate::wire::record::Raw;
 use crate::wire;
 use serde_json::value::RawValue;
 use std::rc::Rc;
@@ -92,6 +93,7 @@ impl Import {
         self.row.compressions += 1;
         let body = RawValue::from_string(body)
             .map_err(|error| Error::message(index, "", format!("not readable as JSON: {error}")))?;
+        let body = Raw(body.get().into());
         let covers = vec![CoveredRange { from: 0, to: index, offloads: Vec::new() }];
         let item = StoredItem::Summary {
             checkpoint,
@@ -150,10 +152,10 @@ impl Import {
             left,
             cause,
         };
-        let view = record::encode(&view)?;
+        let view = record::encode(&view);
         let sha256 = Some(ids::sha256_hex(&view));
         let note =
-            record::encode(&ViewNote { view: generation, rung, snapshot: None, undoes_to: None, sha256 })?;
+            record::encode(&ViewNote { view: generation, rung, snapshot: None, undoes_to: None, sha256 });
         let secret = self.state.row.secret.as_bytes();
         let id = format!("view_{}", ids::id(&[secret, &generation.to_le_bytes()]));
         let note = String::from_utf8_lossy(&note).into_owned();
