@@ -206,8 +206,8 @@ mod tests {
             "{text}"
         );
         assert_eq!(text.matches("## Token Usage @ ").count(), MOST - 1);
-        let stored = serde_json::to_string(&log).unwrap();
+        let stored = crate::wire::record::to_text(&log);
         assert!(stored.len() < 16_000, "{}", stored.len());
-        assert_eq!(serde_json::from_str::<SessionLog>(&stored).unwrap(), log);
+        assert_eq!(crate::wire::record::from_str::<SessionLog>(&stored).unwrap(), log);
     }
 }

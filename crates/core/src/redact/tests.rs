@@ -147,9 +147,9 @@ fn lesson_secrets_placeholders_are_stable_and_tell_secrets_apart() {
         of.redact(&format!("{one} {two} {one}")),
         "[redacted: api-key 1] [redacted: api-key 2] [redacted: api-key 1]"
     );
-    let stored = serde_json::to_string(&of).unwrap();
+    let stored = crate::wire::record::to_text(&of);
     assert!(!stored.contains(&one) && !stored.contains("q7Zk"), "{stored}");
-    let mut again: Secrets = serde_json::from_str(&stored).unwrap();
+    let mut again: Secrets = crate::wire::record::from_str(&stored).unwrap();
     assert_eq!(again.redact(&two), "[redacted: api-key 2]");
     assert!(again.continues(&of));
     assert_eq!(again.redact("AKIAQ7ZK2WD9XB4MV8RT"), "[redacted: aws-access-key 1]");

@@ -460,6 +460,7 @@ pub(crate) fn store_change(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::error::Code;
 
     #[test]
     fn an8_an_item_stored_before_reasoning_was_noted_reads_as_one_with_its_reasoning() {
