@@ -101,7 +101,8 @@ impl WriteJson for SessionLog {
 
 impl ReadJson<'_> for LogEntry {
     fn read(json: &mut Json<'_>) -> Result<Self, Unreadable> {
-        let numbers: [u64; 7] = Vec::read(json)?.try_into().map_err(|_| Unreadable::no("list of seven numbers"))?;
+        let numbers: [u64; 7] =
+            Vec::read(json)?.try_into().map_err(|_| Unreadable::no("list of seven numbers"))?;
         Ok(numbers.into())
     }
 }

@@ -253,7 +253,17 @@ impl WriteJson for LogRow<'_> {
         let LogRow { v, seq, n, id, kind, at, prev, chain, body } = self;
         write_fields!(
             out,
-            [v = "v", seq = "seq", n = "n", id = "id", kind = "kind", at = "at", prev = "prev", chain = "chain", body = "body"]
+            [
+                v = "v",
+                seq = "seq",
+                n = "n",
+                id = "id",
+                kind = "kind",
+                at = "at",
+                prev = "prev",
+                chain = "chain",
+                body = "body"
+            ]
         );
     }
 }
@@ -263,7 +273,17 @@ impl<'a> ReadJson<'a> for LogRow<'a> {
         read_fields!(
             json,
             LogRow,
-            [v = "v", seq = "seq", n = "n", id = "id", kind = "kind", at = "at", prev = "prev", chain = "chain", body = "body"]
+            [
+                v = "v",
+                seq = "seq",
+                n = "n",
+                id = "id",
+                kind = "kind",
+                at = "at",
+                prev = "prev",
+                chain = "chain",
+                body = "body"
+            ]
         )
     }
 }
@@ -301,7 +321,6 @@ pub(crate) fn read_row(bytes: &[u8]) -> Result<(LogRow<'_>, String)> {
     let row: LogRow<'_> = decode(bytes, "log row")?;
     Ok((row, hash))
 }
-
 
 /// Reads a record and checks its version.
 ///
@@ -360,6 +379,7 @@ fn refuse_above(newest: u32, v: u32, what: &str) -> Result<()> {
 fn parse<'a, T: ReadJson<'a>>(bytes: &'a [u8], what: &str) -> Result<T> {
     let text = std::str::from_utf8(bytes)
         .map_err(|_| Error::new(Code::StoreCorrupt, format!("a {what} in the store is not text")))?;
-    crate::wire::record::from_str(text)
-        .map_err(|error| Error::new(Code::StoreCorrupt, format!("a {what} in the store cannot be read: {error}")))
+    crate::wire::record::from_str(text).map_err(|error| {
+        Error::new(Code::StoreCorrupt, format!("a {what} in the store cannot be read: {error}"))
+    })
 }

@@ -13,7 +13,6 @@ use crate::keys::batch::{Batch, Key, keys};
 use crate::keys::ids;
 use crate::step::Io;
 
-
 /// What a snapshot is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SnapshotPurpose {

@@ -173,7 +173,9 @@ impl<'a> Json<'a> {
 /// Bytes of the string that begins here.
 fn end_of_string(bytes: &[u8]) -> usize {
     let mut at = 1;
-    while let Some(step) = bytes.get(at..).unwrap_or_default().iter().position(|byte| matches!(byte, b'"' | b'\\')) {
+    while let Some(step) =
+        bytes.get(at..).unwrap_or_default().iter().position(|byte| matches!(byte, b'"' | b'\\'))
+    {
         at += step;
         if bytes.get(at) == Some(&b'"') {
             return at + 1;

@@ -37,7 +37,7 @@ pub fn from_str<'a, T: ReadJson<'a>>(text: &'a str) -> Result<T, Unreadable> {
 
 /// A record as JSON text.
 pub fn to_vec(record: &impl WriteJson) -> Vec<u8> {
-    let mut out = Vec::new();
+    let mut out = Vec::with_capacity(128);
     record.write(&mut out);
     out
 }

@@ -46,7 +46,9 @@ impl WriteJson for Piece {
             Piece::Triple(one, two, three) => {
                 write_variant(out, "triple", &mut |out| (*one, *two, *three).write(out));
             }
-            Piece::Named { name } => write_variant(out, "named", &mut |out| crate::write_fields!(out, [name = "name"])),
+            Piece::Named { name } => {
+                write_variant(out, "named", &mut |out| crate::write_fields!(out, [name = "name"]))
+            }
         }
     }
 }
@@ -54,7 +56,9 @@ impl WriteJson for Piece {
 impl ReadJson<'_> for Piece {
     fn read(json: &mut Json<'_>) -> Result<Self, Unreadable> {
         json.variant(|name, json| match name {
-            "triple" => <(u64, usize, usize)>::read(json).map(|(one, two, three)| Piece::Triple(one, two, three)),
+            "triple" => {
+                <(u64, usize, usize)>::read(json).map(|(one, two, three)| Piece::Triple(one, two, three))
+            }
             "named" => crate::read_fields!(json, Piece::Named, [name = "name"]),
             _ => Err(Unreadable::no("piece")),
         })
@@ -116,7 +120,20 @@ fn z10_texts_in_which_anything_was_changed_are_read_as_they_are_derived() {
 
 #[test]
 fn z10_what_is_no_json_and_was_trusted_is_unreadable_and_ends() {
-    for text in ["", "{", "{\"", "{\"aNumber", "{\"aNumber\"", "{\"aNumber\":", "{\"aNumber\":7", "{\"aNumber\":7,", "[", "\"\\", "{]", "{\"parts\":[{"] {
+    for text in [
+        "",
+        "{",
+        "{\"",
+        "{\"aNumber",
+        "{\"aNumber\"",
+        "{\"aNumber\":",
+        "{\"aNumber\":7",
+        "{\"aNumber\":7,",
+        "[",
+        "\"\\",
+        "{]",
+        "{\"parts\":[{",
+    ] {
         assert!(Whole::read(&mut Json::trusted(text)).is_err(), "{text}");
     }
 }

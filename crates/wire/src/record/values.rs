@@ -2,6 +2,7 @@
 
 use super::{Json, ReadJson, Unreadable, WriteJson};
 use serde_json::value::RawValue;
+use std::io::Write as _;
 use std::rc::Rc;
 
 macro_rules! numbers {
@@ -15,7 +16,8 @@ macro_rules! numbers {
 
             impl WriteJson for $type {
                 fn write(&self, out: &mut Vec<u8>) {
-                    out.extend_from_slice(self.to_string().as_bytes());
+                    // What is written into memory does not fail.
+                    let _ = write!(out, "{self}");
                 }
 
                 fn is_nothing(&self) -> bool {

@@ -249,9 +249,8 @@ impl WriteJson for StoredItem {
 impl ReadJson<'_> for StoredItem {
     fn read(json: &mut Json<'_>) -> std::result::Result<Self, Unreadable> {
         json.variant(|name, json| match name {
-            "messages" => {
-                <(u64, usize, usize)>::read(json).map(|(seq, index, count)| StoredItem::Messages(seq, index, count))
-            }
+            "messages" => <(u64, usize, usize)>::read(json)
+                .map(|(seq, index, count)| StoredItem::Messages(seq, index, count)),
             "offloaded" => read_fields!(
                 json,
                 StoredItem::Edited,

@@ -103,9 +103,13 @@ pub(crate) enum ViewPiece {
 impl WriteJson for ViewPiece {
     fn write(&self, out: &mut Vec<u8>) {
         match self {
-            ViewPiece::Messages(from, to) => write_variant(out, "messages", &mut |out| (*from, *to).write(out)),
+            ViewPiece::Messages(from, to) => {
+                write_variant(out, "messages", &mut |out| (*from, *to).write(out))
+            }
             ViewPiece::Summary(piece) => write_variant(out, "summary", &mut |out| piece.write(out)),
-            ViewPiece::Acknowledgement(body) => write_variant(out, "acknowledgement", &mut |out| body.write(out)),
+            ViewPiece::Acknowledgement(body) => {
+                write_variant(out, "acknowledgement", &mut |out| body.write(out))
+            }
         }
     }
 }
@@ -251,7 +255,9 @@ impl Portable {
             )));
         }
         let unreadable = |error: Unreadable| {
-            corrupt(format!("it cannot be read: {error}; pass what the call before returned, or null to begin anew"))
+            corrupt(format!(
+                "it cannot be read: {error}; pass what the call before returned, or null to begin anew"
+            ))
         };
         let Versioned { v } = record::from_str(text).map_err(unreadable)?;
         if v / 100 > VERSION / 100 {

@@ -54,8 +54,9 @@ impl SessionLine<'_> {
     ///
     /// Errors: [`Code::InvalidMessage`].
     pub(super) fn state(&self) -> Result<SessionRow> {
-        crate::wire::record::from_str(self.state.get())
-            .map_err(|error| Error::new(Code::InvalidMessage, format!("it is not what was exported: {error}")))
+        crate::wire::record::from_str(self.state.get()).map_err(|error| {
+            Error::new(Code::InvalidMessage, format!("it is not what was exported: {error}"))
+        })
     }
 }
 

@@ -13,8 +13,8 @@ use crate::message::limits;
 use crate::policy::Trigger;
 use crate::session::transcript::foreign::{self, ForeignEntry, ForeignSaid};
 use crate::step::Io;
-use crate::wire::record::Raw;
 use crate::wire;
+use crate::wire::record::Raw;
 use serde_json::value::RawValue;
 use std::rc::Rc;
 
