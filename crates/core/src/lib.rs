@@ -17,7 +17,7 @@
 //! | `context`, `redact`, `checkpoint` | items, ledger and cut; secrets and what was erased; levels, tiers, goals |
 //! | `tokens`, `keys` | estimates; keys of rows and ids |
 //! | `text`, `clock` | the cut of a text; times as texts |
-//! | `wire`, `message`, `order`, `error` | a crate of their own: formats and providers; the message model; sorts in little code; codes; how records are read (`wire::named`, `wire::objects`); what is counted of work (`wire::work`) |
+//! | `wire`, `message`, `order`, `error` | a crate of their own: formats and providers; the message model; sorts in little code; codes; how records are read and written (`wire::record`, `wire::named`, `wire::objects`); what is counted of work (`wire::work`) |
 //!
 //! The map of the crate is in `ARCHITECTURE.md`.
 

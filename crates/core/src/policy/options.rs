@@ -11,10 +11,10 @@ use crate::checkpoint::{Mode, Tier};
 use crate::wire::Format;
 use crate::wire::provider::Kind;
 
-/// What an option does. The engine that runs in a browser needs no texts.
+/// What an option does.
 macro_rules! doc {
     ($($line:literal)+) => {
-        if cfg!(target_arch = "wasm32") { "" } else { concat!($($line),+) }
+        concat!($($line),+)
     };
 }
 

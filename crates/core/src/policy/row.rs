@@ -112,6 +112,11 @@ pub enum Off {
     Choice([&'static str; 2]),
 }
 
+/// What is told by the types, the docs and the reader in JavaScript: the engine in WebAssembly needs no such text.
+const fn told(text: &'static str) -> &'static str {
+    if cfg!(target_arch = "wasm32") { "" } else { text }
+}
+
 impl Row {
     const fn new(path: &'static str, kind: OptionKind) -> Row {
         Row {
@@ -201,7 +206,7 @@ impl Row {
     }
 
     pub(super) const fn default(mut self, default: &'static str) -> Row {
-        self.default = default;
+        self.default = told(default);
         self
     }
 
@@ -212,19 +217,19 @@ impl Row {
 
     pub(super) const fn sessions(mut self, remedy: &'static str) -> Row {
         self.calls = Calls::Sessions;
-        self.remedy = remedy;
+        self.remedy = told(remedy);
         self
     }
 
     pub(super) const fn compact(mut self, remedy: &'static str) -> Row {
         self.calls = Calls::Compact;
-        self.remedy = remedy;
+        self.remedy = told(remedy);
         self
     }
 
     pub(super) const fn open(mut self, remedy: &'static str) -> Row {
         self.calls = Calls::Open;
-        self.remedy = remedy;
+        self.remedy = told(remedy);
         self
     }
 
@@ -244,7 +249,7 @@ impl Row {
     }
 
     pub(super) const fn doc(mut self, doc: &'static str) -> Row {
-        self.doc = doc;
+        self.doc = told(doc);
         self
     }
 
