@@ -16,7 +16,7 @@ export async function bringTable(values: object): Promise<void> {
 
 async function loaded(family: Family): Promise<Weights> {
   try {
-    const { bring, weightsOf } = await import("./tokens/tables.js");
+    const { bring, weightsOf } = await import("./tokens/late.js");
     await bring(family);
     return weightsOf(family) as Weights;
   } catch (cause) {

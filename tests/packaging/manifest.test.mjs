@@ -183,7 +183,7 @@ test("P16: in Node an entry is few files, and one that has nothing to do with se
   const entries = readdirSync(new URL("pkg/node/entry/", root)).filter((file) => file.endsWith(".js"));
   const counts = Object.fromEntries(entries.map((file) => [file, loadedInNode(`entry/${file}`).size]));
   assert.deepEqual(Object.entries(counts).filter(([, count]) => count > 14), []);
-  assert.deepEqual([counts["main.js"], counts["tokens-inline.js"]], [6, 4]);
+  assert.deepEqual([counts["main.js"], counts["tokens-inline.js"]], [6, 3]);
   for (const entry of ["tokens-inline", "formats", "commands", "summarizers", "opentelemetry", "receipts"]) {
     assert.ok(!loadedInNode(`entry/${entry}.js`).has("part/engine.js"), entry);
   }

@@ -35,7 +35,7 @@ const ALL = [
   ...files("rest"),
   ...named("session"),
   ...files("shared"),
-  ...named("tables", "tables", "tokenizer", "tokenizer-inline", "tokens-inline", "translation", "translation", "trap", "unavailable"),
+  ...named("late", "tables", "tokenizer", "tokenizer-inline", "tokens-inline", "translation", "translation", "trap", "unavailable"),
 ];
 /** What is loaded with the page: beside the entry, what it shares with files that are loaded later. */
 const AT_ONCE = /^(awake|bare|checks|codec|codecs|database|errors|own|index|keys|module|mutex|session|translation|trap|unavailable)-/;
@@ -64,7 +64,7 @@ const apps = {
       ...CODE,
       ...named("llama3", "o200k_base", "preload-helper", "qwen3"),
       ...files("rest", "shared"),
-      ...named("tables", "tables", "tokenizer", "tokenizer-inline", "translation", "translation"),
+      ...named("late", "tables", "tokenizer", "tokenizer-inline", "translation", "translation"),
     ],
     check: ({ done }) => assert.deepEqual(done, expectedAlone),
   },
