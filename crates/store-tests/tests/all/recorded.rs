@@ -21,9 +21,9 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// Cut points of one transcript, unless all are asked for.
-const CUTS: usize = 32;
+const CUTS: usize = 10;
 /// Bytes of messages that those may amount to.
-const BUDGET: usize = 6_000_000;
+const BUDGET: usize = 2_000_000;
 /// Transcripts (how their ids begin) that break a rule as they were recorded: the user broke off turns that had only
 /// thought so far.
 const KNOWN: (&str, &str) = ("entireio-cc-", "AN5");

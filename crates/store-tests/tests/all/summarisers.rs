@@ -21,7 +21,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// Presets with tempers that one transcript meets, unless all are asked for.
-const CELLS: usize = 10;
+const CELLS: usize = 4;
 
 /// A preset, by its place among them, with a temper.
 type Cell = (usize, Behavior);
