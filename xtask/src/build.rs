@@ -291,28 +291,28 @@ fn translate(root: &Path) -> Result<()> {
 }
 
 /// Takes comments out of the scripts. Lines and names stay, so that they can be read where they are, without maps that would be
-/// larger than they: an app's own minifier shortens them.
+/// larger than they: an app's own minifier shortens them. Nobody reads the glue, and not every app has a minifier.
 fn plain(root: &Path, dist: &Path) -> Result<()> {
     let scripts: Vec<PathBuf> = files(dist)?
         .into_iter()
         .filter(|file| file.extension().is_some_and(|kind| kind == "js"))
         // What is data, or was made by esbuild.
-        .filter(|file| {
-            !file.ends_with("catalogue.js")
-                && (file.ends_with("wasm/core.js") || !file.starts_with(dist.join("wasm")))
-        })
+        .filter(|file| !file.ends_with("catalogue.js") && !file.starts_with(dist.join("wasm")))
         .collect();
-    // Comments go with the spaces alone, which the second pass puts back.
-    for how in [&["--minify-whitespace", "--minify-syntax"][..], &[]] {
+    let shorten = |scripts: &[PathBuf], how: &[&str]| {
         run(node(root)
             .arg("node_modules/esbuild/bin/esbuild")
-            .args(&scripts)
+            .args(scripts)
             .args(how)
             .args(["--format=esm", "--target=es2022", "--log-level=warning", "--allow-overwrite"])
             .arg(format!("--outbase={}", dist.display()))
-            .arg(format!("--outdir={}", dist.display())))?;
-    }
-    Ok(())
+            .arg(format!("--outdir={}", dist.display())))
+    };
+    // Comments go with the spaces alone, which the second pass puts back.
+    shorten(&scripts, &["--minify-whitespace", "--minify-syntax"])?;
+    shorten(&scripts, &[])?;
+    let glue = dist.join("wasm/core.js");
+    if glue.exists() { shorten(&[glue], &["--minify"]) } else { Ok(()) }
 }
 
 impl Package {
