@@ -1,4 +1,4 @@
-//! Records as JSON text. A record has a table of its fields ([`record!`](crate::record)); one reader and one writer serve all of
+//! Records as JSON text. A record has a table of its fields ([`record!`](crate::record!)); one reader and one writer serve all of
 //! them, where what is derived would be code for each field of each.
 
 mod json;

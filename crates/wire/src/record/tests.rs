@@ -119,26 +119,6 @@ fn z10_texts_in_which_anything_was_changed_are_read_as_they_are_derived() {
 }
 
 #[test]
-fn z10_what_is_no_json_and_was_trusted_is_unreadable_and_ends() {
-    for text in [
-        "",
-        "{",
-        "{\"",
-        "{\"aNumber",
-        "{\"aNumber\"",
-        "{\"aNumber\":",
-        "{\"aNumber\":7",
-        "{\"aNumber\":7,",
-        "[",
-        "\"\\",
-        "{]",
-        "{\"parts\":[{",
-    ] {
-        assert!(Whole::read(&mut Json::trusted(text)).is_err(), "{text}");
-    }
-}
-
-#[test]
 fn z10_an_error_says_where_and_not_what() {
     let error = |text| from_str::<Whole>(text).unwrap_err().to_string();
     assert_eq!(error(r#"{"aNumber":"my secret"}"#), "aNumber: it is no number of its kind");
