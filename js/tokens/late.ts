@@ -1,3 +1,3 @@
-/** What brings a family's table to the engine: a file of its own, so that what counts tokens without the engine is one file in Node. */
+/** The tables for the engine, by a file of its own: imported late and at once, they would cost `/tokens` a file more in Node. */
 
 export { bring, weightsOf } from "./tables.js";
