@@ -378,7 +378,7 @@ impl State {
         }
         let generation = row.generation;
         row.tail_from = row.next_seq + 1;
-        let (whole, splices) = record::store_change(&self.context, &change.splices, generation)?;
+        let (whole, splices) = record::store_change(&self.context, &change.splices, generation);
         let view = ViewRow {
             v: record::version_of(whole.as_deref(), &splices),
             generation,
