@@ -248,45 +248,17 @@ pub(crate) struct LogRow<'a> {
     pub body: &'a RawValue,
 }
 
-impl WriteJson for LogRow<'_> {
-    fn write(&self, out: &mut Vec<u8>) {
-        let LogRow { v, seq, n, id, kind, at, prev, chain, body } = self;
-        write_fields!(
-            out,
-            [
-                v = "v",
-                seq = "seq",
-                n = "n",
-                id = "id",
-                kind = "kind",
-                at = "at",
-                prev = "prev",
-                chain = "chain",
-                body = "body"
-            ]
-        );
-    }
-}
-
-impl<'a> ReadJson<'a> for LogRow<'a> {
-    fn read(json: &mut Json<'a>) -> std::result::Result<Self, Unreadable> {
-        read_fields!(
-            json,
-            LogRow,
-            [
-                v = "v",
-                seq = "seq",
-                n = "n",
-                id = "id",
-                kind = "kind",
-                at = "at",
-                prev = "prev",
-                chain = "chain",
-                body = "body"
-            ]
-        )
-    }
-}
+crate::wire::record!(LogRow<'a> {
+    v = "v",
+    seq = "seq",
+    n = "n",
+    id = "id",
+    kind = "kind",
+    at = "at",
+    prev = "prev",
+    chain = "chain",
+    body = "body",
+});
 
 /// The chain value after a message with this content.
 pub(crate) fn chain(before: &str, body: &str) -> String {

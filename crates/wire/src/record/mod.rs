@@ -57,11 +57,18 @@ pub fn to_text(record: &impl WriteJson) -> String {
 /// says whether the record as a whole is what a missing one stands for.
 #[macro_export]
 macro_rules! record {
-    ($type:ident { $($field:ident = $name:literal $(or $missing:ident)?),* $(,)? $(.. $rest:ident)? } $(nothing if $nothing:ident)?) => {
-        impl $crate::record::WriteJson for $type {
+    ($type:ident<$life:lifetime> { $($body:tt)* } $($nothing:tt)*) => {
+        $crate::record!(@ $type, [$type<'_>], $life, [$type<$life>] { $($body)* } $($nothing)*);
+    };
+    ($type:ident { $($body:tt)* } $($nothing:tt)*) => {
+        $crate::record!(@ $type, [$type], 'a, [$type] { $($body)* } $($nothing)*);
+    };
+    (@ $name:ident, [$written:ty], $life:lifetime, [$read:ty]
+        { $($field:ident = $key:literal $(or $missing:ident)?),* $(,)? $(.. $rest:ident)? } $(nothing if $nothing:ident)?) => {
+        impl $crate::record::WriteJson for $written {
             fn write(&self, out: &mut Vec<u8>) {
-                let $type { $($field,)* $($rest)? } = self;
-                $crate::write_fields!(out, [$($field = $name $(or $missing)?),*] $($rest)?);
+                let $name { $($field,)* $($rest)? } = self;
+                $crate::write_fields!(out, [$($field = $key $(or $missing)?),*] $($rest)?);
             }
 
             $(fn is_nothing(&self) -> bool {
@@ -69,9 +76,9 @@ macro_rules! record {
             })?
         }
 
-        impl<'a> $crate::record::ReadJson<'a> for $type {
-            fn read(json: &mut $crate::record::Json<'a>) -> Result<Self, $crate::record::Unreadable> {
-                $crate::read_fields!(json, $type, [$($field = $name $(or $missing)?),*] $($rest)?)
+        impl<$life> $crate::record::ReadJson<$life> for $read {
+            fn read(json: &mut $crate::record::Json<$life>) -> Result<Self, $crate::record::Unreadable> {
+                $crate::read_fields!(json, $name, [$($field = $key $(or $missing)?),*] $($rest)?)
             }
         }
     };
