@@ -170,6 +170,8 @@ pub(super) fn readable_chars(value: &Value<'_>) -> usize {
     match tag(value) {
         Some(("bytes" | "undefined", _)) => 0,
         Some(("utf16", payload)) => utf16(payload).len(),
+        // A `$cc` of its own is a field like others.
+        Some(("object", Value::Object(fields))) => chars_of_fields(fields),
         Some((_, payload)) => readable_chars(payload),
         None => match value {
             Value::Null | Value::Bool(_) => 4,
@@ -177,21 +179,27 @@ pub(super) fn readable_chars(value: &Value<'_>) -> usize {
             Value::Str(text) if data_url_length(text).is_some() => 0,
             Value::Str(text) => text.chars().count() + 2,
             Value::Array(items) => items.iter().map(|item| readable_chars(item) + 1).sum::<usize>() + 2,
-            Value::Object(fields) => {
-                fields
-                    .iter()
-                    .map(|(key, field)| key.chars().count() + readable_chars(field) + 4)
-                    .sum::<usize>()
-                    + 2
-            }
+            Value::Object(fields) => chars_of_fields(fields),
         },
     }
 }
 
+fn chars_of_fields(fields: &ObjectAsVec<'_>) -> usize {
+    fields.iter().map(|(key, field)| key.chars().count() + readable_chars(field) + 4).sum::<usize>() + 2
+}
+
 #[cfg(test)]
 mod tests {
-    use super::decoded_length;
+    use super::{decoded_length, readable_chars};
     use serde_json_borrow::Value;
+
+    #[test]
+    fn f39_a_key_of_the_app_that_is_named_as_the_tag_is_a_field_like_others() {
+        let read = |text| readable_chars(&serde_json::from_str::<Value<'_>>(text).unwrap());
+        let own = r#"{"$cc":"object","v":{"$cc":"bytes","v":"AAAA"}}"#;
+        assert_eq!(read(own), read(r#"{"a$c":"bytes","v":"AAAA"}"#));
+        assert_eq!(read(r#"{"$cc":"bytes","v":"AAAA"}"#), 0);
+    }
 
     #[test]
     fn f39_what_has_neither_bytes_nor_text_has_no_length() {

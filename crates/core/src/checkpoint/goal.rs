@@ -1,33 +1,38 @@
 //! The goal of a session (`S5.13`): never compressed, shown to the model and to the summariser.
 
-use serde::{Deserialize, Serialize};
+use crate::wire::record::{self, Json, ReadJson, Unreadable, WriteJson};
+use crate::wire::{decimal, read_fields, write_fields};
+use serde::Serialize;
 use std::fmt::Write as _;
 
 /// What a session is for.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Goal {
     /// The app's own id.
     pub id: String,
     /// What is to be reached.
     pub description: String,
     /// How much it matters.
-    #[serde(default)]
     pub priority: Priority,
     /// Whether it is worked on.
-    #[serde(default)]
     pub status: GoalStatus,
     /// The steps to it.
-    #[serde(default)]
     pub checkpoints: Vec<GoalCheckpoint>,
     /// What was decided on the way.
-    #[serde(default)]
     pub decisions: Vec<Decision>,
     /// What was made on the way.
-    #[serde(default)]
     pub artifacts: Vec<Artifact>,
 }
 
-crate::wire::record_by_serde!(Goal);
+crate::wire::record!(Goal {
+    id = "id",
+    description = "description",
+    priority = "priority" or default,
+    status = "status" or default,
+    checkpoints = "checkpoints" or default,
+    decisions = "decisions" or default,
+    artifacts = "artifacts" or default,
+});
 
 /// How much a goal matters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -58,17 +63,39 @@ pub enum GoalStatus {
 crate::wire::named!(GoalStatus { Active = "active", Paused = "paused", Completed = "completed" });
 
 /// A step to a goal.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct GoalCheckpoint {
     /// What it is; markers name it by this.
     pub description: String,
     /// How far it is.
-    #[serde(default)]
     pub status: StepProgress,
     /// When it was completed, in ms since 1970.
-    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "ms")]
-    pub completed_at: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub completed_at: Option<Ms>,
+}
+
+crate::wire::record!(GoalCheckpoint {
+    description = "description",
+    status = "status" or default,
+    completed_at = "completedAt" or nothing,
+});
+
+/// A time in ms since 1970.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct Ms(pub u64);
+
+/// JavaScript may have written it with a fraction.
+impl ReadJson<'_> for Ms {
+    fn read(json: &mut Json<'_>) -> Result<Self, Unreadable> {
+        decimal(json.raw()).map(|ms| Ms(ms as u64)).ok_or_else(|| Unreadable::no("time"))
+    }
+}
+
+impl WriteJson for Ms {
+    fn write(&self, out: &mut Vec<u8>) {
+        self.0.write(out);
+    }
 }
 
 /// How far a step is.
@@ -90,28 +117,46 @@ crate::wire::named!(StepProgress {
 });
 
 /// What was decided.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Decision {
     /// Unique in its goal.
     pub id: String,
     /// What.
     pub description: String,
     /// Why; empty when nobody said.
-    #[serde(default)]
     pub rationale: String,
     /// It is not to be changed any more.
-    #[serde(default)]
     pub locked: bool,
 }
 
+crate::wire::record!(Decision {
+    id = "id",
+    description = "description",
+    rationale = "rationale" or default,
+    locked = "locked" or default,
+});
+
 /// What was made.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(tag = "type", rename = "file")]
 pub struct Artifact {
     /// Where.
     pub path: String,
     /// What was done to it.
     pub action: ArtifactAction,
+}
+
+impl WriteJson for Artifact {
+    fn write(&self, out: &mut Vec<u8>) {
+        let (kind, Artifact { path, action }) = (&String::from("file"), self);
+        write_fields!(out, [kind = "type", path = "path", action = "action"]);
+    }
+}
+
+impl ReadJson<'_> for Artifact {
+    fn read(json: &mut Json<'_>) -> Result<Self, Unreadable> {
+        read_fields!(json, Artifact, [path = "path", action = "action"])
+    }
 }
 
 /// What was done to an artifact.
@@ -163,15 +208,9 @@ impl Goal {
     }
 }
 
-/// A time that JavaScript may have written with a fraction.
-fn ms<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Option<u64>, D::Error> {
-    Ok(Option::<f64>::deserialize(deserializer)?.map(|ms| ms as u64))
-}
-
 /// The name under which a value is stored.
-fn name(value: &impl Serialize) -> String {
-    let value = serde_json::to_value(value).unwrap_or_default();
-    value.as_str().unwrap_or_default().to_string()
+fn name(value: &impl WriteJson) -> String {
+    record::to_text(value).trim_matches('"').to_string()
 }
 
 #[cfg(test)]
@@ -233,8 +272,19 @@ mod tests {
             json["artifacts"][0],
             serde_json::json!({ "type": "file", "path": "src/export.rs", "action": "created" })
         );
-        assert_eq!(serde_json::from_value::<Goal>(json).unwrap(), sample());
-        let bare: Goal = serde_json::from_str(r#"{"id":"g","description":"x"}"#).unwrap();
+        let bare: Goal = record::from_str(r#"{"id":"g","description":"x"}"#).unwrap();
         assert_eq!((bare.priority, bare.status), (Priority::Medium, GoalStatus::Active));
+    }
+
+    #[test]
+    fn z10_a_goal_is_stored_as_it_is_reported() {
+        let mut goal = sample();
+        goal.checkpoints[0].completed_at = Some(Ms(1_700_000_000_000));
+        let stored = record::to_text(&goal);
+        assert_eq!(stored, serde_json::to_string(&goal).unwrap());
+        assert_eq!(record::from_str::<Goal>(&stored).unwrap(), goal);
+        // As JavaScript may have it.
+        let fraction = stored.replace("1700000000000", "1.7000000000009e12");
+        assert_eq!(record::from_str::<Goal>(&fraction).unwrap(), goal);
     }
 }

@@ -1,7 +1,7 @@
 //! Markers with which a model reports on its goal (`S5.13`). They count at the start of a line only, so that a text
 //! about markers, or one that quotes a tool's output inside a sentence, changes nothing.
 
-use super::goal::{Artifact, ArtifactAction, Decision, Goal, StepProgress};
+use super::goal::{Artifact, ArtifactAction, Decision, Goal, Ms, StepProgress};
 
 /// A text of a marker is cut after this many characters: the goal is part of every prompt.
 const MOST_CHARS: usize = 500;
@@ -88,7 +88,7 @@ impl Goal {
             return;
         }
         checkpoint.status = status;
-        checkpoint.completed_at = (status == StepProgress::Completed).then_some(now);
+        checkpoint.completed_at = (status == StepProgress::Completed).then_some(Ms(now));
     }
 
     fn decide(&mut self, text: &str, locked: bool) {
@@ -166,7 +166,7 @@ mod tests {
         }
         assert_eq!(
             (goal.checkpoints[1].status, goal.checkpoints[1].completed_at),
-            (StepProgress::Completed, Some(7))
+            (StepProgress::Completed, Some(Ms(7)))
         );
         assert_eq!(goal.checkpoints.len(), 3, "an unknown step is ignored");
         let decisions: Vec<(&str, &str, bool)> = goal
@@ -180,7 +180,7 @@ mod tests {
         );
         assert_eq!(goal.artifacts.len(), 3);
         goal.update(&markers("[CHECKPOINT] Test it - PENDING"), Source::Summary, 9);
-        assert_eq!(goal.checkpoints[1].completed_at, Some(7), "a summary of the past takes no step back");
+        assert_eq!(goal.checkpoints[1].completed_at, Some(Ms(7)), "a summary of the past takes no step back");
         goal.update(&markers("[CHECKPOINT] Test it - PENDING"), Source::Output, 9);
         assert_eq!(
             (goal.checkpoints[1].status, goal.checkpoints[1].completed_at),

@@ -10,7 +10,7 @@ mod reliability;
 mod tier;
 
 pub use goal::{
-    Artifact, ArtifactAction, Decision, Goal, GoalCheckpoint, GoalStatus, Priority, StepProgress,
+    Artifact, ArtifactAction, Decision, Goal, GoalCheckpoint, GoalStatus, Ms, Priority, StepProgress,
 };
 pub use level::{Level, Levels, NUMBERS as LEVELS, Range, in_proportion};
 pub use marker::{Source, Update, markers};

@@ -127,17 +127,30 @@ pub(super) fn whole(path: &str, value: &Value<'_>, min: usize, max: usize) -> Re
     if number.fract() == 0.0 {
         Ok(number as usize)
     } else {
-        Err(Error::option(path, format!("must be a whole number, not {number}")))
+        Err(Error::option(path, format!("must be a whole number, not {}", shown(number))))
     }
 }
 
 /// A number in `min ..= max`.
 pub(super) fn number(path: &str, value: &Value<'_>, min: f64, max: f64) -> Result<f64> {
-    match value.as_f64() {
-        Some(number) if (min..=max).contains(&number) => Ok(number),
-        Some(number) => Err(Error::option(path, format!("must lie in {min} to {max}, not {number}"))),
-        None => Err(Error::option(path, format!("must be a number from {min} to {max}"))),
+    let given = value.as_f64();
+    if let Some(number) = given.filter(|number| (min..=max).contains(number)) {
+        return Ok(number);
     }
+    let (least, most) = (shown(min), shown(max));
+    Err(Error::option(
+        path,
+        match given {
+            Some(number) => format!("must lie in {least} to {most}, not {}", shown(number)),
+            None => format!("must be a number from {least} to {most}"),
+        },
+    ))
+}
+
+/// A number as JSON has it: `{}` would be a second writer of numbers, of 16 KB.
+fn shown(number: f64) -> String {
+    let text = serde_json::Number::from_f64(number).map(|number| number.to_string()).unwrap_or_default();
+    text.strip_suffix(".0").unwrap_or(&text).to_owned()
 }
 
 /// A text that is not empty.

@@ -219,7 +219,7 @@ pub(crate) fn read_goal(json: &str) -> Result<Goal> {
     let unreadable = |error| Error::option("goal", Error::of_json(&error));
     let value: Value<'_> = serde_json::from_str(json).map_err(unreadable)?;
     check_goal(&OptionReader::named(&value, "goal")?)?;
-    serde_json::from_str(json).map_err(unreadable)
+    crate::wire::record::from_str(json).map_err(|error| Error::option("goal", error.to_string()))
 }
 
 /// Names the field of a goal that cannot be read, and what it may be.

@@ -6,6 +6,7 @@
 
 use super::fork::begin_staging;
 use super::operations::Session;
+use crate::checkpoint::Goal;
 use crate::compaction;
 use crate::context::{CoveredRange, Erased, Item, Offload, Origin, Size};
 use crate::error::{Code, Error, Result};
@@ -390,8 +391,8 @@ fn renamed_key(mut key: Key, sid: &str) -> Key {
     key
 }
 
-/// A record with texts in it, without what only the message says.
-fn without<T: serde::Serialize + serde::de::DeserializeOwned>(erasure: &Erasure, record: T) -> T {
+/// A goal without what only the message says.
+fn without(erasure: &Erasure, goal: Goal) -> Goal {
     fn texts(value: &mut serde_json::Value, erasure: &Erasure) {
         match value {
             serde_json::Value::String(text) if erasure.is_in(text) => *text = erasure.without(text),
@@ -401,12 +402,9 @@ fn without<T: serde::Serialize + serde::de::DeserializeOwned>(erasure: &Erasure,
         }
     }
     // As texts, which every record is written to and read from anyway.
-    let read = serde_json::to_string(&record).and_then(|text| {
-        let mut value = serde_json::from_str(&text)?;
-        texts(&mut value, erasure);
-        crate::wire::objects::from_str(&value.to_string())
-    });
-    read.unwrap_or(record)
+    let Ok(mut value) = serde_json::from_str(&wire::record::to_text(&goal)) else { return goal };
+    texts(&mut value, erasure);
+    wire::record::from_str(&value.to_string()).unwrap_or(goal)
 }
 
 fn unwritable(error: serde_json::Error) -> Error {

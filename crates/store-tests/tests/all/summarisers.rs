@@ -7,7 +7,7 @@
 use context_compactor_core::checkpoint::Goal;
 use context_compactor_core::policy::{PRESETS, Preset, Rung, Trigger};
 use context_compactor_core::tokens::Estimator;
-use context_compactor_core::wire::{self, Author};
+use context_compactor_core::wire::{self, Author, record};
 use context_compactor_store_tests::checked::{Checked, problems};
 use context_compactor_store_tests::conversation::{Body, exchange, say};
 use context_compactor_store_tests::counts::Counts;
@@ -90,7 +90,7 @@ fn options(recorded: &Recorded, preset: &Preset, bodies: &[Body], rng: &mut Rng)
 
 /// Only a summary that was accepted moves the goal on, and by its markers alone.
 fn goal_is_its_own(session: &Checked, preset: &Preset, temper: Behavior) -> Result<(), String> {
-    let given: Goal = serde_json::from_value(goal()).map_err(|error| error.to_string())?;
+    let given: Goal = record::from_str(&goal().to_string()).map_err(|error| error.to_string())?;
     let goal = session.goal()?.ok_or("the goal is gone")?;
     let moved = temper == Behavior::Hostile && preset.rungs.contains(&Rung::Summarise);
     let known = |goal: &Goal| {

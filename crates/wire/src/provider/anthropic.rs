@@ -1,8 +1,7 @@
 //! Anthropic Messages.
 
-use super::thread::{self, ThreadApi};
+use super::thread;
 use super::{Api, Prompt, Unusable, Usage, count};
-use crate::Format;
 use serde_json::{Value, json};
 
 pub(super) const API: Api = Api {
@@ -14,7 +13,7 @@ pub(super) const API: Api = Api {
     answer,
     usage,
     names_model: true,
-    thread: Some(ThreadApi { format: Format::Anthropic, fill: thread::anthropic }),
+    thread: Some(thread::anthropic),
 };
 
 fn body(model: &str, prompt: &Prompt, _: &str) -> Value {

@@ -1,8 +1,7 @@
 //! Gemini's `generateContent`.
 
-use super::thread::{self, ThreadApi};
+use super::thread;
 use super::{Api, Prompt, Unusable, Usage, count};
-use crate::Format;
 use serde_json::{Value, json};
 
 pub(super) const API: Api = Api {
@@ -14,7 +13,7 @@ pub(super) const API: Api = Api {
     answer,
     usage,
     names_model: false,
-    thread: Some(ThreadApi { format: Format::Gemini, fill: thread::gemini }),
+    thread: Some(thread::gemini),
 };
 
 /// `gemini-x` is `models/gemini-x`; a name with a folder stands as it is. Nothing in a name ends the path.

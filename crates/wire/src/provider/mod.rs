@@ -12,7 +12,7 @@ pub use overflow::is_context_overflow;
 pub use reported::reported;
 pub use thread::Thread;
 
-use crate::decimal;
+use crate::{Format, decimal};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -42,6 +42,17 @@ impl Kind {
         ("ollama", Kind::Ollama),
     ];
 
+    /// The format of a conversation that runs at such an endpoint; nothing where its messages have none of ours.
+    fn format(self) -> Option<Format> {
+        match self {
+            Kind::Openai => Some(Format::OpenaiChat),
+            Kind::Anthropic => Some(Format::Anthropic),
+            Kind::Gemini => Some(Format::Gemini),
+            Kind::Ollama => None,
+        }
+    }
+
+    /// What takes up requests and answers: nothing that reads options may come by here.
     fn api(self) -> &'static Api {
         match self {
             Kind::Openai => &openai::API,
@@ -71,7 +82,7 @@ struct Api {
     /// The body has the model's name; else the address has it.
     names_model: bool,
     /// How a request continues a conversation's own prompt; nothing where a conversation has no format of ours.
-    thread: Option<thread::ThreadApi>,
+    thread: Option<thread::FillThread>,
 }
 
 /// Who is asked: the option `provider`.

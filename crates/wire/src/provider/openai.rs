@@ -1,8 +1,7 @@
 //! OpenAI Chat Completions.
 
-use super::thread::{self, ThreadApi};
+use super::thread;
 use super::{Api, Prompt, Unusable, Usage, count, without_thinking};
-use crate::Format;
 use serde_json::{Value, json};
 
 pub(super) const API: Api = Api {
@@ -14,7 +13,7 @@ pub(super) const API: Api = Api {
     answer,
     usage,
     names_model: true,
-    thread: Some(ThreadApi { format: Format::OpenaiChat, fill: thread::openai }),
+    thread: Some(thread::openai),
 };
 
 fn body(model: &str, prompt: &Prompt, url: &str) -> Value {

@@ -2,6 +2,7 @@
 
 use super::{HttpRequest, Provider, http};
 use crate::Format;
+use crate::record::Json;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use std::borrow::Cow;
@@ -30,30 +31,32 @@ const OWN: [&str; 5] = ["model", "messages", "contents", "stream", "stream_optio
 impl Provider {
     /// The format of a conversation that runs at this endpoint; nothing where its messages have none of ours.
     pub fn format(&self) -> Option<Format> {
-        self.kind.api().thread.map(|api| api.format)
+        self.kind.format()
     }
 
     /// A request may continue the conversation's own: the app said what else is in that, and it does not make the model call
     /// a tool.
     pub fn continues(&self) -> bool {
-        let Some(fields) = self.request.as_deref().and_then(fields) else { return false };
-        let forces = |name: &str, words: &[&str]| {
-            fields.get(name).is_some_and(|choice| words.iter().any(|word| choice.get().contains(word)))
+        let Some(mut fields) = self.request.as_deref().and_then(|text| Json::of(text).ok()) else {
+            return false;
         };
-        self.kind.api().thread.is_some()
-            && !forces("tool_choice", &["\"any\"", "\"required\"", "\"tool\"", "\"function\""])
-            && !forces("toolConfig", &["\"ANY\""])
+        let mut forces = false;
+        let read = fields.object(&mut |name, json| {
+            let words: &[&str] = match name {
+                "tool_choice" => &["\"any\"", "\"required\"", "\"tool\"", "\"function\""],
+                "toolConfig" => &["\"ANY\""],
+                _ => &[],
+            };
+            let choice = json.raw();
+            forces |= words.iter().any(|word| choice.contains(word));
+            Ok(())
+        });
+        self.kind.format().is_some() && read.is_ok() && !forces
     }
 }
 
-/// What differs between the APIs.
-#[derive(Clone, Copy)]
-pub(super) struct ThreadApi {
-    /// Of the messages.
-    pub(super) format: Format,
-    /// Adds the prompt and the cap of the answer to the app's fields.
-    pub(super) fill: fn(&mut RequestFields, &Thread, usize, &str),
-}
+/// Adds the prompt and the cap of the answer to the app's fields.
+pub(super) type FillThread = fn(&mut RequestFields, &Thread, usize, &str);
 
 /// The request that continues the conversation's prompt; nothing where `provider` does not say how.
 pub(super) fn request(provider: &Provider, thread: &Thread, max_tokens: usize) -> Option<HttpRequest> {
@@ -61,7 +64,7 @@ pub(super) fn request(provider: &Provider, thread: &Thread, max_tokens: usize) -
     let mut fields = fields(provider.request.as_deref()?)?;
     OWN.iter().for_each(|name| drop(fields.remove(*name)));
     let url = super::endpoint(provider);
-    (api.thread?.fill)(&mut fields, thread, max_tokens, &url);
+    (api.thread?)(&mut fields, thread, max_tokens, &url);
     if api.names_model {
         put(&mut fields, "model", json!(provider.model).to_string());
     }

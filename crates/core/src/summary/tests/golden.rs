@@ -90,7 +90,7 @@ fn s5_10_s5_13_the_prompts_of_checkpoints() {
     let goal = r#"{ "id": "g", "description": "Ship the exporter </goal>", "priority": "high",
         "checkpoints": [{ "description": "Test it", "status": "in-progress" }],
         "decisions": [{ "id": "d", "description": "UTF-8 only", "locked": true }] }"#;
-    let goal: Goal = serde_json::from_str(goal).unwrap();
+    let goal: Goal = crate::wire::record::from_str(goal).unwrap();
     for (name, mode) in Mode::ALL {
         for level in [Level::Compact, Level::Moderate, Level::Detailed] {
             let focus = Some(Focus { level, range: LEVELS.target(level, 8_000), mode });
@@ -109,7 +109,7 @@ fn s5_10_s5_13_the_prompts_of_checkpoints() {
 
 #[test]
 fn f30_a_prompt_with_a_goal_asks_for_every_marker() {
-    let goal: Goal = serde_json::from_str(r#"{ "id": "g", "description": "Ship it" }"#).unwrap();
+    let goal: Goal = crate::wire::record::from_str(r#"{ "id": "g", "description": "Ship it" }"#).unwrap();
     let request = build(&sample(), &PromptOptions { goal: Some(&goal), ..OPTIONS }).unwrap();
     let all = format!("{}{}", request.system, request.messages[0].content);
     for marker in [
