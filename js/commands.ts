@@ -77,7 +77,7 @@ const TABLE: readonly Command[] = [
     needs: ["pins"],
     async run(session, { rest }) {
       if (rest === "") {
-        const lines = session.pins.proposals().map(({ index, constraints }) => `${index}  ${constraints.join(" ")}`);
+        const lines = (await session.pins.proposals()).map(({ index, constraints }) => `${index}  ${constraints.join(" ")}`);
         return lines.length > 0 ? ok(lines.join("\n")) : idle("No message is proposed: /pin {index} keeps any.");
       }
       if (!/^\d+$/.test(rest)) return wrong("/pin takes the index of a message, as in /pin 4.");

@@ -7,6 +7,7 @@ import { checkHistory, type Packed } from "./codec.js";
 import { loadCodec, type Codec } from "./codecs.js";
 import { drive, driveSync, run, type Host, type Notice } from "./driver.js";
 import { call, started } from "./engine.js";
+import type { CompactionError } from "./errors.js";
 import { MessageCache, type Place } from "./message-cache.js";
 import { Listeners } from "./listeners.js";
 import { factsFor } from "./models.js";
@@ -22,6 +23,7 @@ import { engineOptions, hostOf, toResult, withFacts, type EngineResult, type Ite
 import { News } from "./news.js";
 import { Persistence } from "./persistence.js";
 import { checkPrepare, Prepares } from "./prepares.js";
+import { loadStage } from "./stages.js";
 import { choosePlace, type StorePlace } from "./store/place.js";
 import { bringTable } from "./table.js";
 import { Turns } from "./turns.js";
@@ -34,6 +36,7 @@ import type {
   Format,
   Message,
   NewMessageAmong,
+  PinProposal,
   PrepareOptions,
   Prepared,
   Session,
@@ -206,7 +209,7 @@ class LiveSession<M extends Message> implements Session<M> {
     // Beside the messages, a batch has the rows of the session.
     const append = async (messages: readonly M[], { bytes, ends }: Packed) => {
       this.#cache.incoming = messages;
-      this.#place(messages, await this.#drive<Placed>((handle) => handle.append(bytes, ends)));
+      await this.#place(messages, await this.#drive<Placed>((handle) => handle.append(bytes, ends)));
       void this.#persistence.watch();
     };
     const pack = (messages: readonly M[], earlier: readonly M[]) => this.#codec.pack(messages, 0, () => this.#textsBefore(earlier));
@@ -280,7 +283,7 @@ class LiveSession<M extends Message> implements Session<M> {
       let synced = await this.#synced(messages, this.#cache.same(messages));
       if (synced.again) synced = goOn(synced, await this.#synced(messages, 0));
       const { places, format, same, again: _, ...result } = synced;
-      this.#place(messages.slice(messages.length - places.length), { places, format });
+      await this.#place(messages.slice(messages.length - places.length), { places, format });
       this.#cache.adopt(messages, same);
       return result;
     });
@@ -418,9 +421,25 @@ class LiveSession<M extends Message> implements Session<M> {
     return run(() => at(this.#handle)) as T;
   }
 
-  #place(messages: readonly M[], placed: Placed): void {
+  async #place(messages: readonly M[], placed: Placed): Promise<void> {
     this.#format = placed.format;
     this.#cache.place(messages, placed.places);
+    const [first] = placed.places;
+    if (first !== undefined && this.#listeners.hears("pin")) await this.#tellPins(first.seq);
+  }
+
+  /** Tells which pins are proposed for messages from this position of the log on. Where nobody listens, nothing is looked for:
+   *  the part of the engine that does it may not be needed for a long time. */
+  async #tellPins(since: number): Promise<void> {
+    try {
+      await loadStage("compact");
+      const proposals = this.#look<PinProposal[]>((handle) => handle.pinProposals(since));
+      for (const proposal of proposals) this.#listeners.emit("pin", proposal);
+    } catch (error) {
+      // The messages are in the session.
+      const { code, message } = error as CompactionError;
+      this.#warnings.tell({ code, message: `no pin was proposed: ${message}` });
+    }
   }
 
   /** Counts the system prompt as it is now, with the tools of the last `prepare`. */

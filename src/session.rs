@@ -176,10 +176,11 @@ impl Session {
         self.of_rest(move |stage, core| (stage.reject_pin)(core, index))
     }
 
-    /// Pins that are proposed and not answered: `[{ index, constraints, tokens }]`.
+    /// Pins that are proposed and not answered: `[{ index, constraints, tokens }]`; with a position of the log, those of
+    /// messages from there on. Stage `compact` is to be loaded.
     #[wasm_bindgen(js_name = pinProposals)]
-    pub fn pin_proposals(&self) -> Thrown<JsValue> {
-        to_js(&self.core.pin_proposals().map_err(thrown)?)
+    pub fn pin_proposals(&self, since: Option<f64>) -> Thrown<JsValue> {
+        (stages::compact().pin_proposals)(&self.core, since.map(|seq| seq as u64))
     }
 
     /// What every summary saved, as Markdown.
@@ -303,14 +304,14 @@ impl Session {
         to_js(&self.core.usage().map_err(thrown)?)
     }
 
-    /// How full the context is, in characters.
+    /// How full the context is, in characters. Stage `compact` is to be loaded.
     pub fn stats(&self) -> Thrown<JsValue> {
-        to_js(&self.core.stats().map_err(thrown)?)
+        (stages::compact().stats)(&self.core)
     }
 
-    /// The context as a trajectory: JSON text, for actions are whatever the app handed over.
+    /// The context as a trajectory: JSON text, for actions are whatever the app handed over. Stage `compact` is to be loaded.
     pub fn trajectory(&self) -> Thrown<String> {
-        Ok(self.core.trajectory().map_err(thrown)?.json())
+        (stages::compact().trajectory)(&self.core)
     }
 
     /// The fate of every message. Stage `rest` is to be loaded.

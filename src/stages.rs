@@ -125,6 +125,15 @@ stage!(Compact, COMPACT {
     fn extractive(bodies: &[Rc<str>], options: &Value<'_>) -> Thrown<String> {
         standalone::extractive(bodies, options).map_err(thrown)
     }
+    fn pin_proposals(core: &CoreSession, since: Option<u64>) -> Thrown<JsValue> {
+        to_js(&core.pin_proposals(since).map_err(thrown)?)
+    }
+    fn stats(core: &CoreSession) -> Thrown<JsValue> {
+        to_js(&core.stats().map_err(thrown)?)
+    }
+    fn trajectory(core: &CoreSession) -> Thrown<String> {
+        Ok(core.trajectory().map_err(thrown)?.json())
+    }
 });
 
 stage!(Rest, REST {

@@ -24,9 +24,9 @@ for (let day = 10; day <= 30; day++) {
   await addTurn(session, { thought: `Day ${day} is next.`, action: { tool: "read_log", day }, result: log(day) });
 }
 
-const { turns_count: turns, usage_percent: percent, needs_compression: isFull } = stats(session);
+const { turns_count: turns, usage_percent: percent, needs_compression: isFull } = await stats(session);
 console.log(`${turns} turns, ${percent} % of the limit, needs compression: ${isFull}`);
-const { execution } = exportTrajectory(session);
+const { execution } = await exportTrajectory(session);
 console.log(`every thought and action as it was: ${execution.tool_calls.every(({ thought, action }) => thought && action.tool)}`);
 await check(session);
 await session.close();

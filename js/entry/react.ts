@@ -1,6 +1,7 @@
 /** Entry `context-compactor/react`: reason-and-act trajectories (not the UI library). */
 
 import { coreOf } from "../nouns/core.js";
+import { loadStage } from "../stages.js";
 import type { Session } from "../types.js";
 import type { ReactStats, Trajectory } from "../types/react.js";
 
@@ -16,13 +17,17 @@ export async function addTurn(
 }
 
 /** Reason-and-act trajectories (not the UI library): returns how full the context is. */
-export function stats(session: Session): ReactStats {
-  return coreOf(session).look((handle) => handle.stats());
+export async function stats(session: Session): Promise<ReactStats> {
+  const { look } = coreOf(session);
+  await loadStage("compact");
+  return look((handle) => handle.stats());
 }
 
 /** Reason-and-act trajectories (not the UI library): returns the context as a trajectory, whatever its format. */
-export function exportTrajectory(session: Session): Trajectory {
-  return JSON.parse(coreOf(session).look<string>((handle) => handle.trajectory())) as Trajectory;
+export async function exportTrajectory(session: Session): Promise<Trajectory> {
+  const { look } = coreOf(session);
+  await loadStage("compact");
+  return JSON.parse(look<string>((handle) => handle.trajectory())) as Trajectory;
 }
 
 export type { ReactStats, Trajectory } from "../types/react.js";

@@ -1,6 +1,7 @@
 /** `session.pins`: messages that stay word for word. */
 
 import { checkWhole } from "../checks.js";
+import { loadStage } from "../stages.js";
 import type { Message, SessionPins } from "../types.js";
 import type { Operation, Session as Handle } from "../wasm/core.js";
 import type { Core } from "./core.js";
@@ -14,6 +15,10 @@ export function pinsOf<M extends Message>({ turns, drive, look }: Core<M>): Sess
   return {
     add: (index) => decide(index, (handle) => handle.pin(index)),
     reject: (index) => decide(index, (handle) => handle.rejectPin(index)),
-    proposals: () => look((handle) => handle.pinProposals()),
+    async proposals() {
+      turns.checkOpen();
+      await loadStage("compact");
+      return look((handle) => handle.pinProposals());
+    },
   };
 }

@@ -76,7 +76,7 @@ export interface SessionPins {
    *  a message. */
   reject(index: number): Promise<void>;
   /** The proposed pins that were neither added nor rejected, in the order of their messages. */
-  proposals(): PinProposal[];
+  proposals(): Promise<PinProposal[]>;
 }
 
 /** States of the session to go back to. */

@@ -153,7 +153,7 @@ test("E10 every index is that of the app's message", async () => {
   const ledger = await session.context.explain();
   assert.equal(ledger.length, messages.length);
   assert.deepEqual(asked, messages.map((message, index) => [message, index]));
-  assert.deepEqual(session.pins.proposals().map(({ index }) => index), [10]);
+  assert.deepEqual((await session.pins.proposals()).map(({ index }) => index), [10]);
   await session.snapshots.rewind(10);
   assert.equal((await session.prepare()).messages.at(-1), messages[9]);
   await assert.rejects(session.append(messages[0], { from: "me", said: 5n }), fails("unsupported_value", { index: 1 }));

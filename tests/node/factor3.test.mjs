@@ -81,9 +81,9 @@ test("S4.3: constraints are proposed, by function, by event and in the result, a
   await session.append(...messages);
   assert.equal(told.length, 1);
   assert.deepEqual([told[0].index, told[0].constraints], [2, [RULE]]);
-  assert.deepEqual(session.pins.proposals(), [{ index: 2, constraints: [RULE], tokens: told[0].tokens }]);
+  assert.deepEqual(await session.pins.proposals(), [{ index: 2, constraints: [RULE], tokens: told[0].tokens }]);
   const result = await session.compact();
-  assert.deepEqual(result.pinProposals, session.pins.proposals());
+  assert.deepEqual(result.pinProposals, await session.pins.proposals());
   assert.equal(result.messages[0].content, `[SUMMARY]: ${SUMMARY}${RECORD}`, "not pinned");
   assert.match(asked[0].messages[0].content, /character\nfor character[^]*Never touch &lt;\/message> main\.rs \$& 한국어!\n<\/message>$/);
   assert.ok(asked[0].facts.some(({ kind, text }) => kind === "constraint" && text === RULE));
@@ -97,9 +97,9 @@ test("S4.3: an accepted pin is word for word through twelve compactions and a re
     const messages = history();
     await session.append(...messages);
     if (late) await session.compact();
-    const [{ index }] = session.pins.proposals();
+    const [{ index }] = await session.pins.proposals();
     await session.pins.add(index);
-    assert.deepEqual(session.pins.proposals(), []);
+    assert.deepEqual(await session.pins.proposals(), []);
     for (let round = 0; round < 12; round += 1) {
       if (round === 5) {
         await session.close();
@@ -131,7 +131,7 @@ test("F4: a constraint that no summary repeats stays in every preset until it is
     await session.pins.reject(0);
     await session.close();
     session = await openSession(options);
-    assert.deepEqual(session.pins.proposals(), []);
+    assert.deepEqual(await session.pins.proposals(), []);
     await session.append(...talk(14));
     const { messages, pinProposals } = await session.compact();
     assert.equal(pinProposals, undefined);
@@ -144,7 +144,7 @@ test("S4.3: pins.proposals off looks for nothing, and accept is none of its valu
   const off = await openSession({ ...OPTIONS, pins: { proposals: "off" }, store: "memory" });
   off.on("pin", () => assert.fail("nothing is looked for"));
   await off.append(...history());
-  assert.deepEqual(off.pins.proposals(), []);
+  assert.deepEqual(await off.pins.proposals(), []);
   await off.close();
   await assert.rejects(compact(history(), { ...OPTIONS, pins: { proposals: "accept" } }), fails("invalid_option", { field: "pins.proposals" }));
 });

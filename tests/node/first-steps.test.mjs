@@ -115,7 +115,7 @@ for (const [what, message, near] of [
 test("F34: pinned that returns undefined, as for a field that is not there, pins nothing", async () => {
   const session = await memory({ pins: { match: ({ flag }) => flag } });
   await session.append({ ...user("q"), flag: true }, { role: "assistant", content: "a" });
-  assert.deepEqual(session.pins.proposals(), []);
+  assert.deepEqual(await session.pins.proposals(), []);
   assert.equal((await compact(chat(3), { contextWindow: 8_000, pins: { match: ({ flag }) => flag } })).success, true);
 });
 

@@ -63,10 +63,10 @@ test("s2_1_s2_8_react shortens large results with the cheaper summariser, and re
   assert.deepEqual(messages[0].action, { tool: "read", path: "a" });
   assert.match(messages[0].result, /^\[Part 1\/3\]\na shorter result\n\n\[Part 2\/3\]/);
   assert.deepEqual(calls, ["chunk", "chunk", "chunk"]);
-  const full = stats(session);
+  const full = await stats(session);
   assert.equal(full.turns_count, 1);
   assert.equal(full.needs_compression, false);
-  const { execution } = exportTrajectory(session);
+  const { execution } = await exportTrajectory(session);
   assert.deepEqual(execution.tool_calls, messages);
   await session.close();
 });

@@ -128,11 +128,11 @@ test("s2_11_what the first layer compressed is not compressed again by the secon
 test("s2_9_the exported trajectory says whose it is, what was thought and whether a layer is on", async () => {
   const runtime = { now: () => 1_700_000_000_000, id: () => crypto.randomUUID() };
   const { session } = await reacting(["x", "y"], () => assert.fail("nothing is large"), {}, { id: "run", advanced: { runtime } });
-  const { metadata, reasoning_trace, execution, context_compression } = exportTrajectory(session);
+  const { metadata, reasoning_trace, execution, context_compression } = await exportTrajectory(session);
   assert.deepEqual(metadata, { session: "run", created_at: 1_700_000_000_000, updated_at: 1_700_000_000_000, messages: 2 });
   assert.deepEqual(reasoning_trace, ["I look at 0.", "I look at 1."]);
   assert.equal(execution.final_response, "");
-  assert.deepEqual(context_compression, { enabled: true, stats: stats(session) });
+  assert.deepEqual(context_compression, { enabled: true, stats: await stats(session) });
   for (const [react, enabled] of [
     [{ singleEnabled: false }, true],
     [{ globalEnabled: false }, true],
@@ -140,11 +140,11 @@ test("s2_9_the exported trajectory says whose it is, what was thought and whethe
     [{ singleResultThreshold: Infinity, globalCompressionThreshold: 1 }, false],
   ]) {
     const { session: other } = await reacting([], () => "", react);
-    assert.equal(exportTrajectory(other).context_compression.enabled, enabled, JSON.stringify(react));
+    assert.equal((await exportTrajectory(other)).context_compression.enabled, enabled, JSON.stringify(react));
     await other.close();
   }
   const { session: other } = await reacting([], () => "", {}, { preset: "offload" });
-  assert.equal(exportTrajectory(other).context_compression.enabled, false, "the preset has no such layer");
+  assert.equal((await exportTrajectory(other)).context_compression.enabled, false, "the preset has no such layer");
   await session.close();
   await other.close();
 });
@@ -160,7 +160,7 @@ test("s2_4_s2_10_after each added turn the layers run, and the logger gets their
     return lines.filter(([, line]) => !line.startsWith("Offloaded ")).map(([level, line]) => `${level}: ${line}`);
   };
   assert.deepEqual(await added("x".repeat(5_001)), []);
-  const size = stats(session).total_size;
+  const size = (await stats(session)).total_size;
   const total = size + "I look.".length + JSON.stringify({ tool: "read" }).length + 5_000;
   assert.deepEqual(await added("y".repeat(5_000)), [
     `warn: Context size ${total} exceeds threshold 16000, triggering global compression...`,

@@ -30,7 +30,7 @@ export async function scenario(library) {
   const fates = (await session.context.explain()).map(({ fate }) => fate);
   const others = {
     command: (await chatCommand(session, "/context", { locale: "en" })).tone,
-    react: stats(session).turns_count,
+    react: (await stats(session)).turns_count,
     presets: [withDocumentedNames(session).getContextUsage().maxTokens, optionsFromEnv({ SYNAPSE_MAX_CONTEXT_WINDOW: "9000" })],
     history: await detectFormat(messages),
   };

@@ -404,8 +404,8 @@ export function members(): void {
 /** Reason-and-act trajectories. */
 export async function trajectory(session: Session): Promise<void> {
   await addTurn(session, { thought: "I read.", action: { tool: "read" }, result: "text" });
-  same<ReturnType<typeof stats>, ReactStats>();
-  exportTrajectory(session) satisfies Trajectory;
+  same<ReturnType<typeof stats>, Promise<ReactStats>>();
+  (await exportTrajectory(session)) satisfies Trajectory;
 }
 
 /** The names of the original systems' documents, and what is done to sessions that are not open. */

@@ -1,6 +1,6 @@
 //! Messages on their way into the log: their format, their sizes, their batches.
 
-use crate::context::{Context, Item, MessageSource, PinProposal, Place};
+use crate::context::{Context, Item, MessageSource, Place};
 use crate::error::{Code, Error, Result};
 use crate::log::known::KnownMessage;
 use crate::log::retry::{Tried, retry_from};
@@ -8,9 +8,7 @@ use crate::log::staging::rows_of;
 use crate::log::state::{APPEND_OVERHEAD_OPS, FormatDecision, PendingMessage, size_of};
 use crate::log::{SessionGuard, measure};
 use crate::message::limits;
-use crate::policy::PinProposals;
-use crate::step::{Effect, Io, Notice};
-use crate::summary;
+use crate::step::Io;
 use crate::wire::{self, Format};
 use serde_json_borrow::Value;
 use std::rc::Rc;
@@ -67,16 +65,13 @@ pub(crate) async fn append(
             }
             let batch = fitting(measured.get(written..).unwrap_or_default(), most);
             Ok(match guard.try_append(io, &mut settled, &batch, &batch_id).await? {
-                Tried::Done(more) => Tried::Done(Some((batch, more))),
-                Tried::Lost(error, row) => {
-                    Tried::Lost(error, row.map(|(id, more)| (id, Some((batch, more)))))
-                }
+                Tried::Done(more) => Tried::Done(Some(more)),
+                Tried::Lost(error, row) => Tried::Lost(error, row.map(|(id, more)| (id, Some(more)))),
             })
         });
         let more = more.await.map_err(|error| half_way(error, written, bodies.len()))?;
-        let Some((batch, more)) = more else { return Ok((places, true)) };
+        let Some(more) = more else { return Ok((places, true)) };
         written += more.len();
-        tell(io, &batch, &more);
         if let Some(first) = more.first() {
             guard.state_mut().note_unseen(first.index);
         }
@@ -120,18 +115,6 @@ fn fitting(measured: &[PendingMessage], most: usize) -> Vec<PendingMessage> {
     measured.iter().take(count).cloned().collect()
 }
 
-/// Reports which pins are proposed for messages that were written.
-fn tell(io: &Io, batch: &[PendingMessage], places: &[Place]) {
-    for (message, place) in batch.iter().zip(places) {
-        if message.constraints.is_empty() {
-            continue;
-        }
-        let (constraints, tokens) = (message.constraints.clone(), message.size.tokens);
-        let proposal = PinProposal { index: place.index, constraints, tokens };
-        io.tell(Effect::Notify(Notice::Pin { proposal }));
-    }
-}
-
 /// Refuses what an append would refuse, and asks the app nothing; `first` is the place of the first that was given.
 pub(super) async fn check_all(io: &Io, guard: &SessionGuard, bodies: &[Rc<str>], first: usize) -> Result<()> {
     if bodies.is_empty() {
@@ -160,27 +143,20 @@ async fn measure_all(
     let settings = guard.settings();
     let mut measured = Vec::with_capacity(bodies.len());
     for (nth, body) in bodies.iter().enumerate() {
-        let (mut size, mut constraints) = {
+        let mut size = {
             let value = wire::parse(given.first + nth, body)?;
             let message = wire::take(format, given.first + nth, &value)?;
             limits::check(given.first + nth, &value, &message)?;
-            let looks = settings.pin_proposals != PinProposals::Off;
-            let constraints = if looks { summary::constraints(&message) } else { Vec::new() };
-            let constraints: Vec<String> = constraints.into_iter().map(str::to_string).collect();
-            (size_of(&settings, &message), constraints)
+            size_of(&settings, &message)
         };
         let whose = MessageSource::New(given.nth + nth);
         if settings.app_counts {
             size.tokens = io.count(whose, body).await?;
         }
         let pinned = settings.app_pins && io.pin(whose, first + nth, body).await?;
-        if pinned {
-            // It was answered before it was asked.
-            constraints.clear();
-        }
         let keeps_keys = guard.state().keeps_keys();
         let known = if keeps_keys { Some(KnownMessage::of(format, given.first + nth, body)?) } else { None };
-        measured.push(PendingMessage { body: Rc::clone(body), size, pinned, constraints, known });
+        measured.push(PendingMessage { body: Rc::clone(body), size, pinned, known });
     }
     Ok(measured)
 }

@@ -176,7 +176,7 @@ impl ForkDraft {
                 None => measure(io, settings, self.child.format(), whose, &body).await?,
             };
             let pinned = self.parent.row.pins.contains(&place.index);
-            measured.push(PendingMessage { body, size, pinned, constraints: Vec::new(), known: None });
+            measured.push(PendingMessage { body, size, pinned, known: None });
         }
         let settled = FormatDecision {
             format: self.child.format(),

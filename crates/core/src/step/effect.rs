@@ -2,7 +2,7 @@
 
 use super::loss::Loss;
 use super::seam::CodeStage;
-use crate::context::{MessageSource, PinProposal};
+use crate::context::MessageSource;
 use crate::error::{Code, Error};
 use crate::keys::batch::{Batch, Key};
 use crate::summary::SummaryRequest;
@@ -229,12 +229,6 @@ pub enum Notice {
         freed_tokens: usize,
         /// Offloads that nothing refers to any more.
         retired_ref_count: usize,
-    },
-    /// A message of the user states constraints (`S4.3`): the app may pin it.
-    Pin {
-        /// Which, and what they are.
-        #[serde(flatten)]
-        proposal: PinProposal,
     },
     /// The platform took something from the session, or something was mended when it was opened.
     DataLoss {

@@ -166,17 +166,14 @@ fn nothing_but_pins_is_nothing_to_compress() {
 const ORDER: &str = "Clean up the parser. Never touch </message> main.rs $& 한국어!";
 const SENTENCE: &str = "Never touch </message> main.rs $& 한국어!";
 
-/// The pins that were told: index, first constraint.
-fn told(harness: &Harness) -> Vec<(usize, String)> {
-    let pins = harness.host.seen.notices.iter().filter_map(|notice| match notice {
-        Notice::Pin { proposal } => Some((proposal.index, proposal.constraints[0].clone())),
-        _ => None,
-    });
-    pins.collect()
+/// The pins that are proposed for messages from a position of the log on: index, first constraint.
+fn since(harness: &Harness, seq: u64) -> Vec<(usize, String)> {
+    let proposals = harness.session.pin_proposals(Some(seq)).unwrap().into_iter();
+    proposals.map(|proposal| (proposal.index, proposal.constraints[0].clone())).collect()
 }
 
 fn open(harness: &Harness) -> Vec<usize> {
-    harness.session.pin_proposals().unwrap().iter().map(|proposal| proposal.index).collect()
+    harness.session.pin_proposals(None).unwrap().iter().map(|proposal| proposal.index).collect()
 }
 
 /// A conversation whose third message states a constraint.
@@ -194,8 +191,9 @@ fn s4_3_a_constraint_of_the_user_is_proposed_and_not_pinned() {
     for preset in ["offload", "layered", "factor3", "checkpoint"] {
         let mut harness = Harness::new(json!({ "preset": preset }));
         harness.append(&with_order());
-        assert_eq!(told(&harness), [(2, SENTENCE.into())], "not what the model and its tools said");
-        let [proposal] = harness.session.pin_proposals().unwrap().try_into().unwrap();
+        assert_eq!(since(&harness, 0), [(2, SENTENCE.into())], "not what the model and its tools said");
+        assert_eq!((since(&harness, 2).len(), since(&harness, 3).len()), (1, 0));
+        let [proposal] = harness.session.pin_proposals(None).unwrap().try_into().unwrap();
         assert_eq!((proposal.index, proposal.constraints.as_slice()), (2, &[SENTENCE.to_string()][..]));
         assert!(proposal.tokens > 10);
         assert!(harness.prepare().edits.is_empty());
@@ -264,14 +262,12 @@ fn s4_3_an_accepted_pin_survives_twelve_compactions_and_a_reload() {
 fn s4_3_off_looks_for_nothing_and_what_the_app_pinned_is_not_proposed() {
     let mut harness = Harness::new(json!({ "preset": "factor3", "pins": { "proposals": "off" } }));
     harness.append(&with_order());
-    assert!(
-        harness.compact().pin_proposals.is_empty() && told(&harness).is_empty() && open(&harness).is_empty()
-    );
+    assert!(harness.compact().pin_proposals.is_empty() && open(&harness).is_empty());
     let asked = &harness.host.seen.requests[0].0.messages[0].content;
     assert!(!asked.contains("laid down what follows"));
     let mut pinned = self::harness(json!({}), |index| index == 2);
     pinned.append(&with_order());
-    assert!(told(&pinned).is_empty() && open(&pinned).is_empty());
+    assert!(open(&pinned).is_empty());
 }
 
 #[test]

@@ -14,8 +14,6 @@ pub(crate) struct PendingMessage {
     pub(crate) size: Size,
     /// The app wants it verbatim for ever (`S4.3`).
     pub(crate) pinned: bool,
-    /// Constraints in it, for which a pin is proposed.
-    pub(crate) constraints: Vec<String>,
     /// What it is recognized by, where that is kept.
     pub(crate) known: Option<KnownMessage>,
 }

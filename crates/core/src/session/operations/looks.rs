@@ -67,9 +67,15 @@ impl Session {
         self.slot.look(State::reliability)
     }
 
-    /// The pins that are proposed and not answered, in the order of their messages.
-    pub fn pin_proposals(&self) -> Result<Vec<PinProposal>> {
-        self.slot.look(|state| state.view().unanswered(state.context.items()))?
+    /// The pins that are proposed and not answered, in the order of their messages; `since` a position of the log, those of
+    /// messages from there on.
+    pub fn pin_proposals(&self, since: Option<u64>) -> Result<Vec<PinProposal>> {
+        self.slot.look(|state| {
+            let items = state.context.items();
+            let is_new = |item: &&Item| since <= item.origin.place().map(|place| place.seq);
+            let new = items.iter().rev().take_while(|item| since.is_none() || is_new(item)).count();
+            state.view().unanswered(items.get(items.len() - new..).unwrap_or_default())
+        })?
     }
 
     /// What every summary saved, as Markdown; empty when there is none yet (`S4.4`).
