@@ -267,7 +267,7 @@ test("Z5: a prompt that must be mended asks for what mends it, and is sent when 
   assert.deepEqual(done, ["stage_unavailable", "compact", 9, 11]);
 });
 
-for (const [stage, call] of [["compact", "session.compact()"], ["compact", "session.context.plan()"], ["rest", "session.archive.verify()"], ["rest", 'session.fork({ id: "other" })'], ["rest", "session.snapshots.take()"], ["rest", "session.context.explain()"], ["rest", "session.pins.add(0)"], ["rest", 'session.goal.set({ id: "g", description: "Mend the parser.", priority: "high", status: "active", checkpoints: [], decisions: [] })'], ["rest", 'import("./dist/entry/history.js").then((history) => history.validateHistory(turn(1)))'], ["compact", 'import("./dist/entry/history.js").then((history) => history.splitMessages(turn(1)))']]) {
+for (const [stage, call] of [["compact", "session.compact()"], ["compact", "session.context.plan()"], ["compact", "session.pins.proposals()"], ["compact", 'import("./dist/entry/react.js").then((react) => react.exportTrajectory(session))'], ["rest", "session.archive.verify()"], ["rest", 'session.fork({ id: "other" })'], ["rest", "session.snapshots.take()"], ["rest", "session.context.explain()"], ["rest", "session.pins.add(0)"], ["rest", 'session.goal.set({ id: "g", description: "Mend the parser.", priority: "high", status: "active", checkpoints: [], decisions: [] })'], ["rest", 'import("./dist/entry/history.js").then((history) => history.validateHistory(turn(1)))'], ["compact", 'import("./dist/entry/history.js").then((history) => history.splitMessages(turn(1)))']]) {
   test(`Z22: ${call} while its stage cannot be had says so, changes nothing, and works when it can`, async (context) => {
     const done = await outcome(
       staged(context, [stage]),
@@ -285,6 +285,25 @@ for (const [stage, call] of [["compact", "session.compact()"], ["compact", "sess
     assert.deepEqual([done.same, done.messages], [true, true]);
   });
 }
+
+test("Z22: who listens to pins has the ladder loaded; while it cannot be had, messages are appended, with a warning", async (context) => {
+  const done = await outcome(
+    staged(context, ["compact"]),
+    `${STAGED}
+    const rule = { role: "user", content: "Never touch the parser." };
+    const session = await chat();
+    await session.append(rule);
+    const before = files.splice(0).filter((file) => file !== "core.wasm");
+    const [warned, told] = [[], []];
+    session.on("warning", ({ code }) => warned.push(code));
+    session.on("pin", ({ index }) => told.push(index));
+    await session.append(rule);
+    renameSync("compact.away", "compact.wasm");
+    await session.append(rule, { role: "assistant", content: "I will not." });
+    ${say("{ before, warned, told, proposed: (await session.pins.proposals()).map(({ index }) => index) }")}`,
+  );
+  assert.deepEqual(done, { before: [], warned: ["stage_unavailable"], told: [10], proposed: [8, 9, 10] });
+});
 
 test("Z3: a prompt that fits is sent while the ladder cannot be had, with a warning, and climbs it when it can", async (context) => {
   const done = await outcome(
