@@ -294,15 +294,15 @@ test("Z22: who listens to pins has the ladder loaded; while it cannot be had, me
     const session = await chat();
     await session.append(rule);
     const before = files.splice(0).filter((file) => file !== "core.wasm");
-    const [warned, told] = [[], []];
+    const [warned, pins] = [[], []];
     session.on("warning", ({ code }) => warned.push(code));
-    session.on("pin", ({ index }) => told.push(index));
+    session.on("pin", ({ index }) => pins.push(index));
     await session.append(rule);
     renameSync("compact.away", "compact.wasm");
     await session.append(rule, { role: "assistant", content: "I will not." });
-    ${say("{ before, warned, told, proposed: (await session.pins.proposals()).map(({ index }) => index) }")}`,
+    ${say("{ before, warned, pins, proposed: (await session.pins.proposals()).map(({ index }) => index) }")}`,
   );
-  assert.deepEqual(done, { before: [], warned: ["stage_unavailable"], told: [10], proposed: [8, 9, 10] });
+  assert.deepEqual(done, { before: [], warned: ["stage_unavailable"], pins: [10], proposed: [8, 9, 10] });
 });
 
 test("Z3: a prompt that fits is sent while the ladder cannot be had, with a warning, and climbs it when it can", async (context) => {
