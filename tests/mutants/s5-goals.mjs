@@ -279,7 +279,7 @@ export const s5goals = [
     id: "S5.13",
     what: "what is completed has no time",
     file: `${core}/checkpoint/marker.rs`,
-    from: "checkpoint.completed_at = (status == StepProgress::Completed).then_some(now);",
+    from: "checkpoint.completed_at = (status == StepProgress::Completed).then_some(Ms(now));",
     to: "let _ = now;",
     tests: ["lib"],
   },

@@ -22,8 +22,8 @@ test("H23: every event of the engine has a type and a row of the docs", () => {
   const engine = all(body("crates/core/src/step/effect.rs", "pub enum Notice {"), /^    (\w+) \{/gm).map(kebab);
   const types = all(body("js/types/session.ts", "export interface SessionEvents {"), /^  "?([\w-]+)"?: /gm);
   assert.ok(engine.includes("data-loss"), String(engine));
-  // Two are of the package itself.
-  same("SessionEvents", types, [...engine, "progress", "usage"]);
+  // Three are of the package itself.
+  same("SessionEvents", types, [...engine, "pin", "progress", "usage"]);
   same("docs/sessions.md", column("docs/sessions.md", "Events"), types);
 });
 
