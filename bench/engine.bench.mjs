@@ -1,18 +1,22 @@
 /**
- * What the engine itself takes, beside libraries that keep a context small. Each measurement is a process of its own, by
- * turns; figures are medians of processor time, which is the process's own, and ratios those of neighbours.
- * Every one is taken again at ten times the size: `exponent` is the growth, 0 for a cost that does not depend on the size
- * and 1 for one that is proportional to it.
+ * What the engine itself takes, beside libraries that keep a context small and beside the least that a log takes. Each
+ * measurement is a process of its own, by turns; figures are medians of processor time, which is the process's own, and
+ * ratios those of neighbors. `exponent` is the growth since the size before: 0 for a cost that does not depend on the size,
+ * 1 for one that is proportional to it.
  *
- * What is compared is what each library does by itself before a model is called. `engine` appends (reading, checking and
- * counting the messages, hashing the rows of the log and writing them to a store in memory) and prepares (the ladder, the
- * provider's rules). The others do less: none keeps a log, checks a provider's rules or keeps what it
- * removes. They count four characters as a token, the engine by its calibrated tables. In a session `langchain` is the hook of
- * `summarizationMiddleware`, without its agent; `deepagents` the hook of its own, its backend in memory; `ai-sdk` is
- * `pruneMessages`, which drops tool calls and summarises nothing, and a count of what is left. The model's answer is at
- * hand in all of them.
+ * What is compared is what each library does by itself before a model is called; the model's answer is at hand in all of
+ * them. `engine` appends (reading, checking and counting the messages, hashing the rows of the log and writing them to a
+ * store in memory) and prepares (the ladder, the provider's rules). The others do less: none keeps a log, checks a
+ * provider's rules or keeps what it removes. They count four characters as a token, the engine by its calibrated tables.
+ * `langchain` is the hook of `summarizationMiddleware`, without its agent; `deepagents` the hook of its own, its backend in
+ * memory; `ai-sdk` is `pruneMessages`, which drops tool calls and summarizes nothing, and a count of what is left.
  *
- * The others are installed on demand, from `engine/peers`. `CC_BROWSERS=` leaves the browser out.
+ * Libraries that compact less often pay for it with longer prompts, so that sums at different counts say nothing: the others'
+ * triggers are lowered until they compact as often as the engine. `total` is turns × per turn + compactions × per compaction.
+ * `floor` writes each message as JSON into a buffer, counts, hashes and keeps it, and looks once for names in it.
+ *
+ * The others are installed on demand, from `engine/peers`. `CC_BROWSERS=` leaves the browser out; recorded sessions are
+ * left out where they are not there. A run takes under 10 minutes.
  */
 
 import { execFile } from "node:child_process";
@@ -22,16 +26,21 @@ import { loadavg, tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
+import { transcripts } from "../tests/support/transcripts.mjs";
+import { RECORDED } from "./engine/sessions.mjs";
 
 export const title = "The engine without model, its store in memory, beside LangChain.js, the AI SDK and deepagents";
 
-const ROUNDS = Number(process.env.CC_ROUNDS ?? 5);
+const ROUNDS = Number(process.env.CC_ROUNDS ?? 3);
 const here = (path) => fileURLToPath(new URL(`engine/${path}`, import.meta.url));
 const exec = promisify(execFile);
 
 export async function run() {
   await peers();
-  return [...(await start()), ...(await turns()), ...(await sessions()), ...(await compactions()), ...(await memory())];
+  const rows = [...(await sessions(1_000)), ...(await growth())];
+  if (transcripts(RECORDED)) rows.push(...(await sessions(3_000, "recorded")));
+  rows.push(...(await start()), ...(await turns()), ...(await openings()), ...(await compactions()), ...(await memory()));
+  return rows;
 }
 
 async function peers() {
@@ -134,25 +143,69 @@ async function turns() {
   return rows.map((row) => ({ ...row, load: load() }));
 }
 
-async function sessions() {
+/** Sessions of so many turns, by the engine and by the others at as many compactions; the AI SDK has none. */
+async function sessions(turns, source) {
+  const { compactions } = await measure("session", "engine", turns, JSON.stringify({ source }));
+  const triggers = { langchain: undefined, deepagents: undefined };
+  for (const name of Object.keys(triggers)) triggers[name] = await triggerFor(name, turns, source, compactions);
+  const ways = ["engine", "langchain", "deepagents", "ai-sdk"];
+  const given = (way) => ["session", way, turns, JSON.stringify({ source, trigger: triggers[way] })];
+  const least = ["floor", "floor", turns, JSON.stringify({ source })];
+  const taken = await rounds({ ...Object.fromEntries(ways.map((way) => [way, given(way)])), floor: least });
+  const of = (way, key) => median(taken.map((round) => round[way][key]));
+  const times = (way, other) => median(taken.map((round) => round[way].took / round[other].took));
+  const rows = ways.map((way) => ({
+    case: `${turns} ${source ?? "made up"} turns: ${way}`,
+    compactions: taken[0][way].compactions,
+    "per turn (ms)": of(way, "perTurn"),
+    "per compaction (ms)": way === "ai-sdk" ? undefined : of(way, "perCompaction"),
+    "total (ms)": of(way, "took"),
+    "times the floor": times(way, "floor"),
+    ...(way === "engine" ? { bars: "turn 0.2 ms, compaction 2.5 ms, floor × 3" } : { "engine: times this": times("engine", way) }),
+    load: load(),
+  }));
+  return [...rows, { case: `${turns} ${source ?? "made up"} turns: floor`, "total (ms)": of("floor", "took"), load: load() }];
+}
+
+/** At how many tokens a library has to compact to do it as often as the engine, by a tenth. */
+async function triggerFor(name, turns, source, wanted) {
+  let [low, high] = [2_000, 128_000];
+  for (let tries = 0; tries < 12; tries++) {
+    const trigger = Math.round((low + high) / 2);
+    const { compactions } = await measure("session", name, turns, JSON.stringify({ source, trigger }));
+    if (Math.abs(compactions - wanted) <= wanted / 10) return trigger;
+    if (compactions > wanted) low = trigger;
+    else high = trigger;
+  }
+  throw new Error(`${name} does not compact ${wanted} times in ${turns} turns at any trigger`);
+}
+
+/** Longer and longer sessions. */
+async function growth() {
   const rows = [];
-  const before = {};
-  for (const size of [100, 1_000]) {
-    const ways = ["engine", "langchain", "deepagents", "ai-sdk"];
-    const taken = await rounds(Object.fromEntries(ways.map((way) => [way, ["session", way, size]])), size > 500 ? 1 : 3);
-    for (const way of ways) {
-      const took = median(taken.map((round) => round[way].took));
-      rows.push({
-        case: `session of ${size} turns, ${size / 1_000}M tokens: ${way}`,
-        "processor (ms)": took,
-        compactions: taken[0][way].compactions,
-        ...(way === "engine" ? {} : { "times the engine's": median(taken.map((round) => round[way].took / round.engine.took)) }),
-        ...(way === "engine" ? {} : { "bar (times)": 20 }),
-        ...(before[way] ? { exponent: exponent(before[way], took, 10) } : {}),
-        load: load(),
-      });
-      before[way] = took;
-    }
+  let before;
+  for (const turns of [500, 1_000, 2_000, 4_000, 8_000]) {
+    const { took, compactions, perTurn, perCompaction } = await measure("session", "engine", turns);
+    const grown = before === undefined ? {} : { exponent: exponent(before, took, 2), "bar (exponent)": 1.05 };
+    const times = { "per turn (ms)": perTurn, "per compaction (ms)": perCompaction, "total (ms)": took };
+    rows.push({ case: `${turns} turns in one session`, compactions, ...times, ...grown, load: load() });
+    before = took;
+  }
+  return rows;
+}
+
+/** A session that is opened again, and its first prompt. */
+async function openings() {
+  const rows = [];
+  let before;
+  for (const size of [1_000, 10_000, 100_000]) {
+    const { opened, prepared } = await measure("opening", "engine", size);
+    const took = opened + prepared;
+    const grown = before === undefined ? {} : { exponent: exponent(before, took, 10), "bar (exponent)": 1 };
+    const bar = size === 100_000 ? { "bar (ms)": 1_000 } : {};
+    const times = { "open (ms)": opened, "first prompt (ms)": prepared };
+    rows.push({ case: `open + prepare, ${size} messages`, ...times, ...bar, ...grown, load: load() });
+    before = took;
   }
   return rows;
 }

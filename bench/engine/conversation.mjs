@@ -1,4 +1,4 @@
-/** One conversation of an agent, in the shapes that each library takes. */
+/** One conversation of an agent, and its messages in the shapes that each library takes. */
 
 const line = "The parser reads src/lib.rs, keeps its state in memory and answers with line 42. ";
 
@@ -47,23 +47,27 @@ export function chat({ question, call: { id, name, args }, result, answer }) {
   ];
 }
 
-/** Model messages of the AI SDK. */
-export function modelMessages({ question, call: { id, name, args }, result, answer }) {
-  const [toolCallId, toolName] = [id, name];
-  return [
-    { role: "user", content: question },
-    { role: "assistant", content: [{ type: "tool-call", toolCallId, toolName, input: args }] },
-    { role: "tool", content: [{ type: "tool-result", toolCallId, toolName, output: { type: "text", value: result } }] },
-    { role: "assistant", content: answer },
-  ];
+/** What makes a model message of the AI SDK of a chat message. */
+export function modelMessage() {
+  const names = new Map();
+  return ({ role, content, tool_calls: calls, tool_call_id: id }) => {
+    const result = { type: "tool-result", toolCallId: id, toolName: names.get(id), output: { type: "text", value: content } };
+    if (role === "tool") return { role, content: [result] };
+    if (!calls) return { role, content };
+    for (const { id, function: { name } } of calls) names.set(id, name);
+    const parts = calls.map(({ id, function: { name, arguments: given } }) => {
+      return { type: "tool-call", toolCallId: id, toolName: name, input: JSON.parse(given) };
+    });
+    return { role, content: content ? [{ type: "text", text: content }, ...parts] : parts };
+  };
 }
 
-/** A maker of LangChain.js messages. */
+/** What makes a message of LangChain.js of a chat message. */
 export function langchain({ AIMessage, HumanMessage, ToolMessage }) {
-  return ({ question, call, result, answer }) => [
-    new HumanMessage(question),
-    new AIMessage({ content: "", tool_calls: [{ ...call, type: "tool_call" }] }),
-    new ToolMessage({ content: result, tool_call_id: call.id }),
-    new AIMessage(answer),
-  ];
+  return ({ role, content, tool_calls: calls = [], tool_call_id: id }) => {
+    if (role === "tool") return new ToolMessage({ content, tool_call_id: id });
+    if (role === "user") return new HumanMessage(content);
+    const call = ({ id, function: { name, arguments: given } }) => ({ id, name, args: JSON.parse(given), type: "tool_call" });
+    return new AIMessage({ content: content ?? "", tool_calls: calls.map(call) });
+  };
 }

@@ -1,16 +1,15 @@
-/** One measurement of `engine.bench.mjs` in a process of its own: `measure.mjs SCENARIO WAY SIZE` prints JSON. */
+/** One measurement of `engine.bench.mjs` in a process of its own: `measure.mjs SCENARIO WAY SIZE [OPTIONS]` prints JSON. */
 
-import { chat, langchain, modelMessages, SUMMARY, turn } from "./conversation.mjs";
+import { chat, langchain, turn } from "./conversation.mjs";
+import { NAMES, WINDOW, clock, floor, ours, session } from "./sessions.mjs";
 
 const [scenario, way, size] = [process.argv[2], process.argv[3], Number(process.argv[4])];
+const options = JSON.parse(process.argv[5] ?? "{}");
 const peers = new URL("./peers/node_modules/", import.meta.url);
 /** Turns are measured in blocks of so many; the first two thirds of the blocks do not count. */
 const BLOCK = 25;
 /** Blocks: enough for all code to have been compiled for speed by then, which takes a module longer than a script. */
 const [BLOCKS, BLOCKS_OF_SCRIPTS] = [90, 9];
-/** Tokens at which every library compacts in the scenario `session`. */
-const WINDOW = 128_000;
-
 /** The engine's memory, as whoever instantiates a module sees it. */
 let memory;
 const { Instance } = WebAssembly;
@@ -22,21 +21,9 @@ WebAssembly.Instance = new Proxy(Instance, {
   },
 });
 
-/** Processor time of this process, in ms: what others do on the machine is not in it. */
-function clock() {
-  const { user, system } = process.cpuUsage();
-  return (user + system) / 1e3;
-}
-
 const median = (values) => values.toSorted((a, b) => a - b)[values.length >> 1];
 const turns = (count, shape, first = 0) => Array.from({ length: count }, (_, nth) => shape(turn(first + nth)));
 const brief = (count, shape) => Array.from({ length: count }, (_, nth) => shape(turn(nth, 40)));
-
-/** A session over a store in memory. */
-async function ours(options) {
-  const { memoryStore, openSession } = await import("context-compactor");
-  return openSession({ store: memoryStore(), summarize: async () => SUMMARY, ...options });
-}
 
 /** Processor time of a turn: the median of blocks of them, for looking at that clock takes longer than some turns. */
 async function perTurn(blocks, add) {
@@ -105,7 +92,7 @@ const scenarios = {
     async langchain() {
       const core = await import(new URL("@langchain/core/dist/messages/index.js", peers));
       const { countTokensApproximately } = await import(new URL("langchain/dist/agents/middleware/utils.js", peers));
-      const messages = brief(size / 4, langchain(core)).flat();
+      const messages = brief(size / 4, chat).flat().map(langchain(core));
       const limit = { maxTokens: 1_000_000_000, strategy: "last", tokenCounter: countTokensApproximately };
       return perTurn(BLOCKS_OF_SCRIPTS, async (nth) => {
         messages.push(new core[nth % 2 ? "AIMessage" : "HumanMessage"](turn(nth).question));
@@ -114,113 +101,26 @@ const scenarios = {
     },
   },
 
-  /** A whole session of `size` turns in a window of 128,000 tokens, the model's answer at hand. */
-  session: {
+  /** A whole session of `size` turns, with the options of `session`. */
+  session: Object.fromEntries(NAMES.map((name) => [name, () => session(name, size, options)])),
+
+  /** The least that a log of the same messages takes. */
+  floor: { floor: () => floor(size, options) },
+
+  /** A session of `size` messages that is opened again. */
+  opening: {
     async engine() {
-      const session = await ours({ contextWindow: WINDOW });
-      const messages = turns(size, chat);
-      let compactions = 0;
-      session.on("compact", () => compactions++);
-      // A summary that is not accepted is asked for again, later, and then made without a model: not what is measured.
-      let refused;
-      session.on("warning", ({ code, message }) => code === "summary_failed" && (refused = message));
+      const { memoryStore, openSession } = await import("context-compactor");
+      const given = { store: memoryStore(), id: "bench", contextWindow: 1_000_000_000, compactAt: { fraction: 1 } };
+      const session = await openSession(given);
+      await fill(session, brief(size / 4, chat).flat());
+      await session.close();
       const from = clock();
-      for (const [question, call, result, answer] of messages) {
-        // A step of an agent: what is new is appended, and what fits is sent.
-        await session.append(question);
-        await session.prepare();
-        await session.append(call, result);
-        await session.prepare();
-        await session.append(answer);
-      }
-      const took = clock() - from;
-      if (refused) throw new Error(refused);
-      return { took, compactions };
-    },
-
-    async langchain() {
-      const core = await import(new URL("@langchain/core/dist/messages/index.js", peers));
-      const { summarizationMiddleware } = await import(new URL("langchain/dist/index.js", peers));
-      const model = { invoke: async () => new core.AIMessage(SUMMARY), profile: { maxInputTokens: WINDOW } };
-      const middleware = summarizationMiddleware({ model, trigger: { tokens: WINDOW * 0.8 }, keep: { messages: 20 } });
-      const steps = turns(size, langchain(core));
-      let state = [];
-      let compactions = 0;
-      const beforeModel = async () => {
-        const update = await middleware.beforeModel({ messages: state }, { context: {} });
-        if (!update) return;
-        compactions++;
-        state = update.messages.slice(1);
-      };
-      const from = clock();
-      for (const [question, call, result, answer] of steps) {
-        state.push(question);
-        await beforeModel();
-        state.push(call, result);
-        await beforeModel();
-        state.push(answer);
-      }
-      return { took: clock() - from, compactions };
-    },
-
-    async deepagents() {
-      const core = await import(new URL("@langchain/core/dist/messages/index.js", peers));
-      const { createSummarizationMiddleware } = await import(new URL("deepagents/dist/index.js", peers));
-      const model = { invoke: async () => new core.AIMessage(SUMMARY), profile: { maxInputTokens: WINDOW } };
-      // Where it offloads to: memory.
-      const files = new Map();
-      const backend = {
-        downloadFiles: async (paths) => paths.map((path) => ({ path, content: files.get(path), error: null })),
-        uploadFiles: async (given) => given.map(([path, content]) => (files.set(path, content), { path, error: null })),
-        write: async (path, text) => (files.set(path, new TextEncoder().encode(text)), { path }),
-      };
-      for (const name of ["ls", "read", "readRaw", "grep", "glob", "edit"]) backend[name] = async () => ({});
-      const middleware = createSummarizationMiddleware({
-        model,
-        backend,
-        trigger: { type: "tokens", value: WINDOW * 0.8 },
-        keep: { type: "messages", value: 20 },
-      });
-      const steps = turns(size, langchain(core));
-      const messages = [];
-      let state = {};
-      let compactions = 0;
-      const call = async () => {
-        const answer = await middleware.wrapModelCall({ messages, state, model }, async () => undefined);
-        if (!answer?.update) return;
-        compactions++;
-        state = { ...state, ...answer.update };
-      };
-      const from = clock();
-      for (const [question, request, result, answer] of steps) {
-        messages.push(question);
-        await call();
-        messages.push(request, result);
-        await call();
-        messages.push(answer);
-      }
-      return { took: clock() - from, compactions };
-    },
-
-    async "ai-sdk"() {
-      const { pruneMessages } = await import(new URL("ai/dist/index.js", peers));
-      const steps = turns(size, modelMessages);
-      const messages = [];
-      let tokens = 0;
-      const prune = () => {
-        const kept = pruneMessages({ messages, reasoning: "all", toolCalls: "before-last-2-messages" });
-        const characters = ({ content }) => (typeof content === "string" ? content : JSON.stringify(content)).length;
-        tokens = Math.ceil(kept.reduce((sum, message) => sum + characters(message), 0) / 4);
-      };
-      const from = clock();
-      for (const [question, call, result, answer] of steps) {
-        messages.push(question);
-        prune();
-        messages.push(call, result);
-        prune();
-        messages.push(answer);
-      }
-      return { took: clock() - from, compactions: 0, tokens };
+      const again = await openSession(given);
+      const opened = clock() - from;
+      const { messages } = await again.prepare();
+      if (messages.length !== size) throw new Error(`${messages.length} messages of ${size}`);
+      return { opened, prepared: clock() - from - opened };
     },
   },
 
