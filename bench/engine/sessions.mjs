@@ -133,7 +133,7 @@ async function recorded(turns) {
 
 /** A session of so many turns: what it takes, and of that a turn without a compaction, and a compaction. */
 export async function session(name, turns, { trigger = WINDOW * 0.8, source } = {}) {
-  const way = await ways[name](Number(trigger));
+  const way = await ways[name](trigger);
   const steps = (await conversation(turns, source)).map((turn) => turn.map((messages) => messages.map(way.shape)));
   const [plain, compacted] = [[], []];
   const from = clock();
@@ -152,7 +152,7 @@ export async function session(name, turns, { trigger = WINDOW * 0.8, source } = 
   const share = took / (sum(plain) + sum(compacted));
   const perTurn = (sum(plain) / plain.length) * share;
   const perCompaction = way.compactions ? (sum(compacted) * share - compacted.length * perTurn) / way.compactions : undefined;
-  return { took, perTurn, perCompaction, compactions: way.compactions, turns: steps.length };
+  return { took, perTurn, perCompaction, compactions: way.compactions };
 }
 
 /**

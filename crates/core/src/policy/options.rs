@@ -163,10 +163,11 @@ pub static OPTIONS: &[Row] = &[
     Row::flag("background").default("true in `balanced`, else false").sessions("only a session goes on meanwhile; give it to openSession")
         .doc(doc!("Write summaries while the agent continues: as long as there is room, `prepare` returns the context as it is (`pending`), and the "
             "first `prepare` after the summary has it in `result`. Without room `prepare` waits.")),
-    Row::group("pins").doc(doc!("Messages to keep verbatim.")),
+    Row::group("pins").doc(doc!("Messages to keep.")),
     Row::function("pins.match", "(message: Message, index: number) => boolean")
-        .doc(doc!("Selects messages to keep verbatim forever; called once for each appended message. A selected message that would be summarized is "
-            "quoted in full after the summary. Must return `true` or `false`; anything else, such as a Promise, is refused.")),
+        .doc(doc!("Selects messages that no summary replaces: they are quoted in full after it. Until the first summary, large or old tool results in "
+            "them can still become references. Called once for each appended message. Must return `true` or `false`; anything else, such as a "
+            "Promise, is refused.")),
     Row::choice("pins.proposals", names!(PIN_PROPOSALS)).default("`keep`")
         .doc(doc!("What to do with other messages of the user that state constraints, such as \"never push to main\"; event `pin` reports them. "
             "`keep`: quote the constraints after every summary until `pins.reject(index)`, newest first, up to a tenth of the window. `ask`: "
