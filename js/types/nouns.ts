@@ -66,7 +66,7 @@ export interface SessionRecall {
   tools<F extends Format = Format>(format?: F | CustomFormat): RecallTools<F>;
 }
 
-/** Messages that no summary replaces: they are quoted in full after it. */
+/** Messages that are kept verbatim forever. */
 export interface SessionPins {
   /** Pins the message with this index (as `context.explain()` counts), also one that a summary has replaced. Durable when
    *  it resolves. Rejects with `invalid_option` for an index without a message. */

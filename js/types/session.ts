@@ -274,7 +274,7 @@ export interface Session<M = Message, N = NewMessageAmong<M>> extends AsyncDispo
   readonly context: SessionContext<M, N>;
   /** Reading and searching messages that are no longer in the context. */
   readonly recall: SessionRecall;
-  /** Messages that no summary replaces: they are quoted in full after it. */
+  /** Messages that are kept verbatim forever. */
   readonly pins: SessionPins;
   /** States of the session to go back to. */
   readonly snapshots: SessionSnapshots;

@@ -189,6 +189,7 @@ export const EFFECTS = {
   "digest.tools.queries": [["search"], under("factor3", { advanced: { digest: { queryRows: 20 } } })],
   "digest.tools.apis": [["search"], under("factor3", { advanced: { digest: { apiChars: 300 } } })],
   "digest.minTokens": [2_000, under("factor3")],
+  toolPolicies: [{ search: { maxTokens: 500 } }],
   "admit.maxTokens": [500],
   "admit.previewChars": [300, { admit: { maxTokens: 500 } }],
   "admit.rereads": [true, { messages: rereads() }],

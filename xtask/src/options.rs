@@ -14,7 +14,7 @@ const HEAD: &str = "/** Made by the build from `crates/core/src/policy/options.r
 
 import type { Format, Message } from \"../types/messages.js\";
 import type { ModelPrices } from \"../types/models.js\";
-import type { LogLevel, ModelProfile, Preset, Progress } from \"../types/options.js\";
+import type { LogLevel, ModelProfile, Preset, Progress, ToolPolicy } from \"../types/options.js\";
 import type { Goal, State } from \"../types/state.js\";
 import type { Store, Watermark } from \"../types/store.js\";
 import type { Summarize } from \"../types/summaries.js\";

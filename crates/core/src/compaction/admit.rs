@@ -1,5 +1,6 @@
 //! Results that are too large to stand in a prompt even once (`S3.8`).
 
+use super::calls::{Answered, answered};
 use super::replace::{Move, Replacement, joined, moves};
 use super::reread::{self, may_reread};
 use super::rung::{RungSpec, RungWork};
@@ -8,6 +9,7 @@ use crate::error::Result;
 use crate::log::View;
 use crate::policy::{Rung, Trigger};
 use crate::text;
+use std::collections::HashMap;
 
 /// Run before the first prompt that a result would stand in.
 pub(super) const RUNG: RungSpec = RungSpec {
@@ -22,13 +24,15 @@ pub(super) const RUNG: RungSpec = RungSpec {
 pub(super) fn may_admit(view: &View) -> bool {
     let settings = &view.settings;
     let is_full = view.usage.is_due || !view.fits();
-    (settings.admits_at_once || settings.leaves.is_none() || view.references.by_model || is_full)
+    let is_told = settings.admits_at_once || settings.tool_policies.least_tokens().is_some();
+    (is_told || settings.leaves.is_none() || view.references.by_model || is_full)
         && holds_large(view)
 }
 
 /// The size of the messages is known; only a large one is read.
 fn holds_large(view: &View) -> bool {
-    view.context.totals().largest > view.settings.numbers.layered.large_output_tokens
+    let (limit, own) = (view.settings.numbers.layered.large_output_tokens, view.settings.tool_policies.least_tokens());
+    view.context.totals().largest > own.map_or(limit, |own| own.min(limit))
 }
 
 /// What would be stored: what is too large, and of the others what was read before.
@@ -54,7 +58,9 @@ fn large(view: &View) -> Result<Vec<Move>> {
     }
     let numbers = view.settings.numbers.layered;
     let (estimator, limit) = (view.settings.estimator, numbers.large_output_tokens);
+    let own = limits(view)?;
     moves(view, usize::MAX, Placeholder::Preview, |piece| {
+        let limit = own.get(&(piece.place.index, piece.nth)).copied().unwrap_or(limit);
         if piece.item.size.tokens <= limit || estimator.text(piece.text) <= limit {
             return None;
         }
@@ -69,4 +75,14 @@ fn large(view: &View) -> Result<Vec<Move>> {
         };
         Some(Replacement::new(&view.references, piece, Placeholder::Preview, write))
     })
+}
+
+/// The limits of results of tools of which the app says one.
+fn limits(view: &View) -> Result<HashMap<(usize, usize), usize>> {
+    let policies = &view.settings.tool_policies;
+    if policies.least_tokens().is_none() {
+        return Ok(HashMap::new());
+    }
+    let limit = |result: &Answered| Some(((result.index, result.nth), policies.max_tokens(&result.tool)?));
+    Ok(answered(view)?.iter().filter_map(limit).collect())
 }

@@ -2,9 +2,23 @@
 
 use crate::error::Result;
 use crate::log::View;
-use crate::message::Part;
+use crate::message::{Part, ToolCall};
+use crate::summary::keep::called;
 use crate::wire;
+use serde_json::Value;
 use std::collections::HashMap;
+
+/// Arguments that say how a tool is called, and not what it looks at.
+const BESIDE: [&str; 8] = [
+    "description",
+    "explanation",
+    "justification",
+    "thought",
+    "timeout",
+    "timeout_ms",
+    "yield_time_ms",
+    "max_output_tokens",
+];
 
 /// A tool result with the call that it answers.
 #[derive(Debug, Clone)]
@@ -21,6 +35,26 @@ pub(crate) struct Answered {
     pub(crate) arguments: String,
     /// The tool says that it failed.
     pub(crate) is_error: bool,
+}
+
+impl Answered {
+    /// What its call is named by; empty where nothing names it.
+    pub(super) fn named(&self) -> String {
+        let (name, arguments) = (self.tool.as_str().into(), self.arguments.as_str().into());
+        called(&ToolCall { id: "".into(), name, arguments, caller: None })
+    }
+
+    /// What its call looks at: its tool, and what of its arguments says what.
+    pub(super) fn source(&self) -> String {
+        let Answered { tool, arguments, .. } = self;
+        match serde_json::from_str(arguments) {
+            Ok(Value::Object(mut fields)) => {
+                fields.retain(|name, _| !BESIDE.contains(&name.as_str()));
+                format!("{tool} {}", Value::Object(fields))
+            }
+            _ => format!("{tool} {arguments}"),
+        }
+    }
 }
 
 /// Where a call is, its tool and its arguments.

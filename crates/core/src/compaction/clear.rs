@@ -4,16 +4,20 @@
 use super::calls::{Answered, answered};
 use super::replace::{Move, Replacement, joined, moves};
 use super::rung::{MOVES_LATER, RungSpec, RungWork};
+use super::superseded::{Standing, standings};
 use crate::context::{Offload, Placeholder, Totals};
 use crate::error::Result;
 use crate::log::View;
 use crate::message::Role;
 use crate::policy::cost::{Rates, calls_expected, clearing_saves, fetched_again};
 use crate::policy::{LayeredNumbers, Rung, Trigger};
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 /// What stands where a cleared result was.
 const CLEARED: &str = "[Output compacted - re-read if needed]";
+
+/// The newest results stay, so many, also of those that tell nothing any more.
+const FRESH: usize = 3;
 
 /// Every turn, whatever the size of the context, or when it pays; a manual compaction summarises only.
 pub(super) const RUNG: RungSpec = RungSpec {
@@ -26,23 +30,46 @@ pub(super) const RUNG: RungSpec = RungSpec {
     },
 };
 
+/// Which of the old results may be cleared.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Last {
+    /// Those that are not the newest state of a file in work.
+    Old,
+    /// All of them.
+    InWork,
+}
+
 /// What would be cleared: of the results of the compactable tools all but the newest `keepRecent`, when they are larger
-/// than `clearMinTokens`.
+/// than `clearMinTokens`. Those that tell nothing any more go first, the newest state of the files in work goes last (`X3`).
 fn propose(view: &View) -> Result<Vec<Move>> {
-    let found = most(view)?;
-    Ok(if view.settings.numbers.layered.every_turn { found } else { what_pays(view, found) })
+    let (layered, estimator) = (view.settings.numbers.layered, view.settings.estimator);
+    if layered.every_turn {
+        return most(view);
+    }
+    if !view.usage.is_due {
+        return Ok(what_pays(view, up_to(view, Last::Old)?));
+    }
+    let found = up_to(view, Last::Old)?;
+    let freed = found.iter().flat_map(|planned| &planned.blobs).map(|new| new.frees(estimator)).sum();
+    let is_enough = view.usage.after(0, freed) <= view.settings.threshold.tokens;
+    if is_enough { Ok(found) } else { most(view) }
 }
 
 /// What it may ever clear.
 fn most(view: &View) -> Result<Vec<Move>> {
+    up_to(view, Last::InWork)
+}
+
+/// What it may clear of the results up to these.
+fn up_to(view: &View, last: Last) -> Result<Vec<Move>> {
     let numbers = view.settings.numbers.layered;
-    let old = old_results(view)?;
+    let old = old_results(view, last)?;
     if old.is_empty() {
         return Ok(Vec::new());
     }
     let estimator = view.settings.estimator;
     let is_large = |text: &str| estimator.text(text) > numbers.clear_min_tokens;
-    let mut results: HashSet<_> = old.iter().map(|result| (result.index, result.nth)).collect();
+    let mut results: HashSet<_> = old.iter().map(|(result, _)| (result.index, result.nth)).collect();
     // What a newer result leans on is as new as that.
     let leaning = view.context.totals().leaning > 0;
     for item in if leaning { view.items() } else { &[] } {
@@ -53,15 +80,22 @@ fn most(view: &View) -> Result<Vec<Move>> {
             }
         }
     }
+    let since: HashMap<_, _> = old
+        .iter()
+        .filter_map(|(result, standing)| match standing {
+            Standing::Superseded(since) => Some(((result.index, result.nth), *since)),
+            _ => None,
+        })
+        .collect();
     let mut found = moves(view, usize::MAX, Placeholder::Cleared, |piece| {
         let clears = results.contains(&(piece.place.index, piece.nth)) && is_large(piece.text);
         clears.then(|| match view.settings.preset.stubs {
-            true => Replacement::stub(view, piece),
+            true => Replacement::stub(view, piece, since.get(&(piece.place.index, piece.nth)).copied()),
             false => Replacement::new(&view.references, piece, Placeholder::Cleared, |_| CLEARED.to_string()),
         })
     })?;
     if numbers.clear_inputs {
-        let calls: HashSet<_> = old.iter().map(|result| result.call).collect();
+        let calls: HashSet<_> = old.iter().map(|(result, _)| result.call).collect();
         found.extend(moves(view, usize::MAX, Placeholder::Input, |piece| {
             let clears = calls.contains(&(piece.place.index, piece.nth)) && is_large(piece.text);
             clears.then(|| Replacement::input(&view.references, piece))?
@@ -75,6 +109,7 @@ fn most(view: &View) -> Result<Vec<Move>> {
 pub(super) fn may_clear(view: &View) -> bool {
     let LayeredNumbers { keep_recent, every_turn, .. } = view.settings.numbers.layered;
     let Totals { results, clearable: mut before, .. } = view.context.totals();
+    let keep_recent = if every_turn { keep_recent } else { keep_recent.min(FRESH) };
     if results <= keep_recent || (!every_turn && !view.usage.may_reduce) {
         return false;
     }
@@ -159,12 +194,25 @@ impl<'s> ClearGain<'s> {
     }
 }
 
-/// The results of compactable tools, all but the newest.
-fn old_results(view: &View) -> Result<Vec<Answered>> {
+/// The results of compactable tools, all but the newest, up to these.
+fn old_results(view: &View, last: Last) -> Result<Vec<(Answered, Standing)>> {
+    let all = answered(view)?;
+    let standings = standings(&all, &view.settings.tool_policies);
     let tools = &view.settings.compactable_tools;
     let is_of_tools = |tool: &String| tools.as_ref().is_none_or(|tools| tools.contains(tool));
-    let of_tools = answered(view)?.into_iter().filter(|result| is_of_tools(&result.tool));
-    let mut results: Vec<Answered> = of_tools.collect();
-    results.truncate(results.len().saturating_sub(view.settings.numbers.layered.keep_recent));
+    let each = all.into_iter().zip(standings);
+    let mut results: Vec<_> = each.filter(|(result, _)| is_of_tools(&result.tool)).collect();
+    let keep_recent = view.settings.numbers.layered.keep_recent;
+    let (old, fresh) = (results.len().saturating_sub(keep_recent), results.len().saturating_sub(keep_recent.min(FRESH)));
+    let mut nth = 0;
+    results.retain(|(_, standing)| {
+        nth += 1;
+        nth <= old || (nth <= fresh && matches!(standing, Standing::Superseded(_)))
+    });
+    results.retain(|(_, standing)| match standing {
+        Standing::Superseded(_) => true,
+        Standing::Stands => true,
+        Standing::InWork => last == Last::InWork,
+    });
     Ok(results)
 }

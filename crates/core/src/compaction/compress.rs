@@ -73,7 +73,8 @@ fn survey(view: &View) -> Result<(usize, Vec<Found>)> {
                     // What the model read back stays as it was read.
                     let closed = item.origin.is_replaced(Placeholder::Compressed, nth)
                         || answered.get(nth) == Some(&true);
-                    if let Some(place) = item.origin.place().filter(|_| !closed) {
+                    let may = |place: &Place| !closed && !view.is_pinned(place.index);
+                    if let Some(place) = item.origin.place().filter(may) {
                         let text = result.text.to_string();
                         let chars = text.chars().count();
                         let purpose = purpose.unwrap_or_default();

@@ -122,7 +122,7 @@ impl CompletedChange<'_> {
                 None => {
                     left.push(Offload { how: Placeholder::Reference, basis: None, ..offload.clone() });
                     let piece = Replaceable { item, place, nth: offload.nth, text: "" };
-                    mark(self.view, piece, offload.chars, &offload.reference)
+                    mark(self.view, piece, None, offload.chars, &offload.reference)
                 }
             };
             let value = wire::parse(place.index, &body)?;

@@ -34,6 +34,7 @@ mod shape;
 mod stage;
 mod strategy;
 mod summarise;
+mod superseded;
 mod thread;
 mod trajectory;
 mod write;

@@ -31,11 +31,11 @@ fn propose(view: &View) -> Result<Vec<Move>> {
     moves(view, scanned, Placeholder::Reference, |piece| {
         let long = piece.text.chars().count() > numbers.min_chars;
         long.then(|| match view.settings.preset.stubs {
-            true => Replacement::stub(view, piece),
+            true => Replacement::stub(view, piece, None),
             false => Replacement::new(&view.references, piece, Placeholder::Reference, |at| {
                 // The document has no more than the reference; a model that has the tool is told of it.
                 if view.references.by_model {
-                    mark(view, piece, piece.text.chars().count(), at)
+                    mark(view, piece, None, piece.text.chars().count(), at)
                 } else {
                     reference(at)
                 }

@@ -40,7 +40,7 @@ fn propose(view: &View) -> Result<Vec<Move>> {
         return Ok(Vec::new());
     }
     let kinds = answered(view)?.into_iter().filter(|result| !result.is_error).filter_map(|result| {
-        let kind = tools.kind(&result.tool)?;
+        let kind = settings.tool_policies.digest(&result.tool).or_else(|| tools.kind(&result.tool))?;
         let Answered { index, nth, arguments, .. } = result;
         Some(((index, nth), (kind, arguments)))
     });

@@ -73,11 +73,12 @@ impl Replacement {
         Replacement { blob: NewBlob { index: place.index, offload, text: text.into() }, text: stands }
     }
 
-    /// With what tells a model whether to read it again: what it is the result of, its length, what reads it, how it began.
-    pub(super) fn stub(view: &View, piece: Replaceable<'_>) -> Self {
+    /// With what tells a model whether to read it again: what it is the result of, what became of that since (`since`), its length,
+    /// what reads it, how it began.
+    pub(super) fn stub(view: &View, piece: Replaceable<'_>, since: Option<&str>) -> Self {
         let mut stub = Replacement::new(&view.references, piece, Placeholder::Preview, |_| String::new());
         let Offload { chars, reference, .. } = &stub.blob.offload;
-        stub.text = begins(mark(view, piece, *chars, reference), piece.text);
+        stub.text = begins(mark(view, piece, since, *chars, reference), piece.text);
         stub
     }
 
@@ -109,8 +110,15 @@ impl Replacement {
 
 /// Where a result is, and what it is the result of: `Tool result is at: off_… (Read src/a.ts; 8,400 characters; read it with
 /// recall_read)`, or `Tool result left out; look it up again if needed (Read src/a.ts; 8,400 characters)`.
-pub(super) fn mark(view: &View, piece: Replaceable<'_>, chars: usize, reference: &str) -> String {
+pub(super) fn mark(
+    view: &View,
+    piece: Replaceable<'_>,
+    since: Option<&str>,
+    chars: usize,
+    reference: &str,
+) -> String {
     let mut told: Vec<String> = call_of(view, piece).into_iter().collect();
+    told.extend(since.map(str::to_owned));
     told.push(format!("{chars} characters"));
     if view.references.by_model {
         told.push(format!("read it with {RECALL_READ}"));
@@ -229,10 +237,13 @@ pub(super) fn moves(
     let mut answers = Answers::default();
     for (at, item) in view.items().iter().enumerate().take(range) {
         let may = how != Placeholder::Text || item.size.role == Role::User;
-        let Some(place) = item.origin.place().filter(|_| may) else { continue };
+        let Some(place) = item.origin.place() else { continue };
         let value = wire::parse(place.index, &item.body)?;
         let message = view.format.wire().read(place.index, &value)?;
         let answers = answers.of(&message);
+        if !may || view.is_pinned(place.index) {
+            continue;
+        }
         let is_result = !matches!(how, Placeholder::Input | Placeholder::Text);
         // What others lean on stays as long as one of them is not among the first `range` messages.
         let is_leaned_on = |nth: usize| leaning.get(&(place.seq, nth)).is_some_and(|newest| *newest >= range);

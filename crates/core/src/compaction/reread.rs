@@ -7,10 +7,8 @@ use super::shape::lines::unified;
 use crate::context::{Basis, Item, Placeholder, RECALL_READ, is_recall};
 use crate::error::Result;
 use crate::log::View;
-use crate::message::{Role, ToolCall};
-use crate::summary::keep::called;
+use crate::message::Role;
 use crate::wire;
-use serde_json::Value;
 
 /// The least that a result takes to be told otherwise, in characters.
 const LEAST: usize = 400;
@@ -18,18 +16,6 @@ const LEAST: usize = 400;
 const MOST: usize = 4;
 /// What it may take of the whole, in tokens: 60 %.
 const MOST_OF_FIVE: usize = 3;
-
-/// Arguments that say how a tool is called, and not what it looks at.
-const BESIDE: [&str; 8] = [
-    "description",
-    "explanation",
-    "justification",
-    "thought",
-    "timeout",
-    "timeout_ms",
-    "yield_time_ms",
-    "max_output_tokens",
-];
 
 /// Whether there are results that nobody was sent so far: an answer behind one says that it was.
 pub(super) fn may_reread(view: &View) -> bool {
@@ -60,7 +46,7 @@ pub(super) fn propose(view: &View, others: &[Move]) -> Result<Vec<Move>> {
     let mut known = KnownResults { view, results: answered(view)?, first, replaced, leaning };
     moves(view, usize::MAX, Placeholder::Difference, |piece| {
         let result = (piece.place.index, piece.nth);
-        if result.0 < first || view.is_pinned(result.0) || piece.text.chars().count() < LEAST {
+        if result.0 < first || piece.text.chars().count() < LEAST {
             return None;
         }
         let (basis, told) = known.basis(result)?;
@@ -119,13 +105,13 @@ impl KnownResults<'_> {
     fn basis(&self, result: (usize, usize)) -> Option<(Basis, String)> {
         let at = self.results.iter().position(|other| (other.index, other.nth) == result)?;
         let own = self.results.get(at).filter(|own| !own.is_error && !is_recall(&own.tool))?;
-        let (source, name) = (source(own), named(own));
+        let (source, name) = (own.source(), own.named());
         if name.is_empty() {
             return None;
         }
         for other in self.results.get(..at)?.iter().rev() {
-            let is_own = self::source(other) == source;
-            if !is_own && named(other) != name {
+            let is_own = other.source() == source;
+            if !is_own && other.named() != name {
                 continue;
             }
             let item = self.view.context.get(self.position(other.index)?)?;
@@ -170,22 +156,5 @@ impl KnownResults<'_> {
         let message = self.view.format.wire().read(index, &value).ok()?;
         let result = message.results().nth(nth)?;
         result.media.is_empty().then(|| result.text.to_string())
-    }
-}
-
-/// What the call of a result is named by.
-fn named(result: &Answered) -> String {
-    let (name, arguments) = (result.tool.as_str().into(), result.arguments.as_str().into());
-    called(&ToolCall { id: "".into(), name, arguments, caller: None })
-}
-
-/// What a call looks at: its tool, and what of its arguments says what.
-fn source(Answered { tool, arguments, .. }: &Answered) -> String {
-    match serde_json::from_str(arguments) {
-        Ok(Value::Object(mut fields)) => {
-            fields.retain(|name, _| !BESIDE.contains(&name.as_str()));
-            format!("{tool} {}", Value::Object(fields))
-        }
-        _ => format!("{tool} {arguments}"),
     }
 }

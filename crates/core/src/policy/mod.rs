@@ -14,6 +14,7 @@ mod row;
 mod rung;
 mod settings;
 mod standalone;
+mod tools;
 mod trigger;
 
 pub use given::check_options;
@@ -29,6 +30,7 @@ pub use row::{Calls, Documented, Off, OptionKind, Row};
 pub use rung::Rung;
 pub use settings::{PinProposals, PrefixMismatch, ProcessTools, Settings, Summariser};
 pub use standalone::StandaloneOptions;
+pub use tools::{KeepResults, ToolPolicies};
 pub use trigger::Trigger;
 
 pub(crate) use clear::clearable;

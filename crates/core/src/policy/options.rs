@@ -163,11 +163,11 @@ pub static OPTIONS: &[Row] = &[
     Row::flag("background").default("true in `balanced`, else false").sessions("only a session goes on meanwhile; give it to openSession")
         .doc(doc!("Write summaries while the agent continues: as long as there is room, `prepare` returns the context as it is (`pending`), and the "
             "first `prepare` after the summary has it in `result`. Without room `prepare` waits.")),
-    Row::group("pins").doc(doc!("Messages to keep.")),
+    Row::group("pins").doc(doc!("Messages to keep verbatim.")),
     Row::function("pins.match", "(message: Message, index: number) => boolean")
-        .doc(doc!("Selects messages that no summary replaces: they are quoted in full after it. Until the first summary, large or old tool results in "
-            "them can still become references. Called once for each appended message. Must return `true` or `false`; anything else, such as a "
-            "Promise, is refused.")),
+        .doc(doc!("Selects messages to keep verbatim forever, their tool results included. A selected message that would be summarized is quoted in "
+            "full after the summary. Called once for each appended message. Must return `true` or `false`; anything else, such as a Promise, is "
+            "refused.")),
     Row::choice("pins.proposals", names!(PIN_PROPOSALS)).default("`keep`")
         .doc(doc!("What to do with other messages of the user that state constraints, such as \"never push to main\"; event `pin` reports them. "
             "`keep`: quote the constraints after every summary until `pins.reject(index)`, newest first, up to a tenth of the window. `ask`: "
@@ -193,6 +193,11 @@ pub static OPTIONS: &[Row] = &[
     Row::names("digest.tools.apis").of(Rung::Process).default("fetch, http_request, api_request, call_api, api").doc(doc!("Tools that call an API.")),
     Row::count("digest.minTokens", 0).at(place!(process.min_tokens)).was(was!["factor3.minTokens"]).of(Rung::Process)
         .doc(doc!("Results of fewer tokens are not reduced.")),
+    Row::value("toolPolicies", "Record<string, ToolPolicy>")
+        .doc(doc!("How to treat the results of single tools, by the tool's name in any letter case. `keep: \"always\"`: they stay verbatim, as what is \
+            pinned; for results that come later, also after the option is gone. `\"newest\"`: older results of the tool leave first. \
+            `\"disposable\"`: all of them leave first, once the model has answered them. `maxTokens` stands for `admit.maxTokens`, and `digest` \
+            (`\"search\"`, `\"file\"`, `\"query\"`, `\"api\"`) for a place in `digest.tools`.")),
     Row::group("admit").or_false()
         .doc(doc!("Store large new results, and show the model a preview with a reference. `false`: off. On in presets `balanced` and `layered`.")),
     Row::count("admit.maxTokens", 1).at(place!(layered.large_output_tokens)).scaled(200).was(was!["layered.largeOutputTokens"]).of(Rung::Admit)

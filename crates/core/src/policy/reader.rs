@@ -88,6 +88,13 @@ impl<'v> OptionReader<'v> {
         self.get(key).map(|value| OptionReader::list(&self.name(key), value)).transpose()
     }
 
+    /// Refuses what is none of these fields.
+    pub(super) fn check_fields(&self, known: &[&str]) -> Result<()> {
+        let fields = self.value.and_then(Value::as_object);
+        let other = fields.into_iter().flat_map(|fields| fields.keys()).find(|key| !known.contains(key));
+        other.map_or(Ok(()), |key| Err(self.error(key, &format!("is not known; there are {}", known.join(", ")))))
+    }
+
     /// The groups of a list.
     pub(super) fn list(path: &str, value: &'v Value<'v>) -> Result<Vec<OptionReader<'v>>> {
         let Value::Array(items) = value else { return Err(Error::option(path, "must be a list of objects")) };

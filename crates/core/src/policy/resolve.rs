@@ -8,6 +8,7 @@ use super::presets::{
 use super::reader::OptionReader;
 use super::row::MAX;
 use super::rung::Rung;
+use super::tools::ToolPolicies;
 use super::settings::{PinProposals, PrefixMismatch, ProcessTools, Settings, Summariser};
 use crate::checkpoint::{Goal, Level, Mode, Profile, limit_of};
 use crate::context::Keep;
@@ -89,6 +90,7 @@ impl Settings {
         let size = Window { tokens: window, output, hard_limit };
         let rungs = rungs(options);
         options.check_effects(&rungs)?;
+        let tool_policies = ToolPolicies::read(options.value("toolPolicies"), &rungs)?;
         let prices = prices(options, &facts)?;
         let numbers = numbers(options, size, prices.as_ref())?;
         let model = options.text("model").map(str::to_string);
@@ -108,6 +110,7 @@ impl Settings {
             compactable_tools: compactable_tools(options),
             read_tools: tools(options, "restoreFiles.tools", &READ_TOOLS),
             process_tools: process_tools(options),
+            tool_policies,
             app_reads_files: options.has("restoreFiles.read"),
             format: options.choice("format", &Format::ALL.map(|format| (format.as_str(), format))),
             estimator: estimator(options.choice("advanced.estimator", &ESTIMATORS), model.as_deref()),

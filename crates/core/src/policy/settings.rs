@@ -5,6 +5,7 @@ use super::digest::Digest;
 use super::numbers::Threshold;
 use super::presets::{Fallback, Numbers, Preset, When};
 use super::rung::Rung;
+use super::tools::ToolPolicies;
 use crate::checkpoint::{Goal, Level, Mode, Range};
 use crate::context::Keep;
 use crate::summary::Focus;
@@ -99,6 +100,8 @@ pub struct Settings {
     pub read_tools: Vec<String>,
     /// Tools whose results are processed when they arrive (`S4.5`).
     pub process_tools: ProcessTools,
+    /// What the app says of single tools.
+    pub tool_policies: ToolPolicies,
     /// The app's `readFile` has the content of files.
     pub app_reads_files: bool,
     /// The messages' format, when the app says it.

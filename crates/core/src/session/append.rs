@@ -1,5 +1,6 @@
 //! Messages on their way into the log: their format, their sizes, their batches.
 
+use super::kept_tools::KeptTools;
 use crate::context::{Context, Item, MessageSource, Place};
 use crate::error::{Code, Error, Result};
 use crate::log::known::KnownMessage;
@@ -142,18 +143,19 @@ async fn measure_all(
 ) -> Result<Vec<PendingMessage>> {
     let settings = guard.settings();
     let mut measured = Vec::with_capacity(bodies.len());
+    let mut kept_tools = KeptTools::of(&settings.tool_policies, guard)?;
     for (nth, body) in bodies.iter().enumerate() {
-        let mut size = {
+        let (mut size, is_kept) = {
             let value = wire::parse(given.first + nth, body)?;
             let message = wire::take(format, given.first + nth, &value)?;
             limits::check(given.first + nth, &value, &message)?;
-            size_of(&settings, &message)
+            (size_of(&settings, &message), kept_tools.as_mut().is_some_and(|kept| kept.note(&message)))
         };
         let whose = MessageSource::New(given.nth + nth);
         if settings.app_counts {
             size.tokens = io.count(whose, body).await?;
         }
-        let pinned = settings.app_pins && io.pin(whose, first + nth, body).await?;
+        let pinned = settings.app_pins && io.pin(whose, first + nth, body).await? || is_kept;
         let keeps_keys = guard.state().keeps_keys();
         let known = if keeps_keys { Some(KnownMessage::of(format, given.first + nth, body)?) } else { None };
         measured.push(PendingMessage { body: Rc::clone(body), size, pinned, known });

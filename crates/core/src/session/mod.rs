@@ -8,6 +8,7 @@ mod checkpoints;
 pub(crate) mod erase;
 mod fork;
 mod live;
+mod kept_tools;
 mod mend;
 mod operations;
 mod pins;

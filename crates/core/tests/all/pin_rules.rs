@@ -90,18 +90,22 @@ fn s4_3_pins_that_leave_no_room_are_named_by_the_error() {
 }
 
 #[test]
-fn s4_3_a_pinned_result_is_quoted_as_the_app_handed_it_over() {
+fn s4_3_a_pinned_result_stays_word_for_word_before_a_summary_and_is_quoted_after_it() {
     for format in FORMATS {
-        let mut harness = harness(json!({ "compactAt": { "tokens": 200 } }), |index| index == 2);
-        let text = long("pinned result", 300);
-        harness.append(&[user("read")]);
-        harness.append(&exchange(format, "a", &text));
-        harness.append(&talk(2, 400));
-        // Offloaded first, then summarised.
-        assert_eq!(harness.prepare().edits[0].kind, "offload", "{format:?}");
-        harness.append(&talk(4, 100));
-        assert!(harness.compact().success);
-        assert!(summary_text(&harness).contains(&text));
+        for preset in ["balanced", "offload", "layered", "factor3", "checkpoint", "react"] {
+            let options = json!({ "preset": preset, "compactAt": { "tokens": 200 }, "recall": true });
+            let mut harness = harness(options, |index| index == 2);
+            let text = long("pinned result", 300);
+            harness.append(&[user("read")]);
+            harness.append(&exchange(format, "a", &text));
+            harness.append(&talk(2, 400));
+            harness.prepare();
+            let is_whole = |messages: &[Value]| messages.iter().any(|message| message.to_string().contains(&text));
+            assert!(is_whole(&harness.context()), "{format:?} {preset}");
+            harness.append(&talk(4, 100));
+            harness.compact();
+            assert!(is_whole(&harness.context()), "{format:?} {preset}");
+        }
     }
 }
 

@@ -207,6 +207,19 @@ pub(super) fn actions(tool: &str, arguments: &Value) -> Vec<Action> {
     out
 }
 
+/// A file that a call reads or changes.
+pub(crate) struct TouchedFile {
+    pub(crate) path: String,
+    pub(crate) changes: bool,
+}
+
+/// The files that a call of `tool` with these arguments reads or changes.
+pub(crate) fn touched(tool: &str, arguments: &str) -> Vec<TouchedFile> {
+    let arguments = serde_json::from_str(arguments).unwrap_or(Value::Null);
+    let touched = |Action { path, did, .. }| TouchedFile { path, changes: did != Did::Read };
+    actions(tool, &arguments).into_iter().map(touched).collect()
+}
+
 fn is_file(path: &str) -> bool {
     (1..=300).contains(&path.len()) && !path.contains(['\n', '*']) && !path.ends_with('/')
 }
