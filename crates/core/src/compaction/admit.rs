@@ -25,13 +25,13 @@ pub(super) fn may_admit(view: &View) -> bool {
     let settings = &view.settings;
     let is_full = view.usage.is_due || !view.fits();
     let is_told = settings.admits_at_once || settings.tool_policies.least_tokens().is_some();
-    (is_told || settings.leaves.is_none() || view.references.by_model || is_full)
-        && holds_large(view)
+    (is_told || settings.leaves.is_none() || view.references.by_model || is_full) && holds_large(view)
 }
 
 /// The size of the messages is known; only a large one is read.
 fn holds_large(view: &View) -> bool {
-    let (limit, own) = (view.settings.numbers.layered.large_output_tokens, view.settings.tool_policies.least_tokens());
+    let (limit, own) =
+        (view.settings.numbers.layered.large_output_tokens, view.settings.tool_policies.least_tokens());
     view.context.totals().largest > own.map_or(limit, |own| own.min(limit))
 }
 

@@ -30,56 +30,42 @@ pub(super) const RUNG: RungSpec = RungSpec {
     },
 };
 
-/// Which of the old results may be cleared.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Last {
-    /// Those that are not the newest state of a file in work.
-    Old,
-    /// All of them.
-    InWork,
-}
-
 /// What would be cleared: of the results of the compactable tools all but the newest `keepRecent`, when they are larger
 /// than `clearMinTokens`. Those that tell nothing any more go first, the newest state of the files in work goes last (`X3`).
 fn propose(view: &View) -> Result<Vec<Move>> {
-    let (layered, estimator) = (view.settings.numbers.layered, view.settings.estimator);
-    if layered.every_turn {
-        return most(view);
+    let old = old_results(view)?;
+    let all = all_of(view, &old)?;
+    let is_kept = |(_, standing): &&(Answered, Standing)| *standing == Standing::InWork;
+    if view.settings.numbers.layered.every_turn {
+        return Ok(all);
+    } else if !old.iter().any(|result| is_kept(&result)) {
+        return Ok(what_pays(view, all));
     }
+    let first = Leaving::of(view, old.iter().filter(|result| !is_kept(result)));
+    let found: Vec<_> = all.iter().filter_map(|planned| first.part_of(planned)).collect();
     if !view.usage.is_due {
-        return Ok(what_pays(view, up_to(view, Last::Old)?));
+        return Ok(what_pays(view, found));
     }
-    let found = up_to(view, Last::Old)?;
-    let freed = found.iter().flat_map(|planned| &planned.blobs).map(|new| new.frees(estimator)).sum();
+    let freed =
+        found.iter().flat_map(|planned| &planned.blobs).map(|new| new.frees(view.settings.estimator)).sum();
     let is_enough = view.usage.after(0, freed) <= view.settings.threshold.tokens;
-    if is_enough { Ok(found) } else { most(view) }
+    Ok(if is_enough { found } else { all })
 }
 
 /// What it may ever clear.
 fn most(view: &View) -> Result<Vec<Move>> {
-    up_to(view, Last::InWork)
+    all_of(view, &old_results(view)?)
 }
 
-/// What it may clear of the results up to these.
-fn up_to(view: &View, last: Last) -> Result<Vec<Move>> {
+/// What it may clear of these results.
+fn all_of(view: &View, old: &[(Answered, Standing)]) -> Result<Vec<Move>> {
     let numbers = view.settings.numbers.layered;
-    let old = old_results(view, last)?;
     if old.is_empty() {
         return Ok(Vec::new());
     }
     let estimator = view.settings.estimator;
     let is_large = |text: &str| estimator.text(text) > numbers.clear_min_tokens;
-    let mut results: HashSet<_> = old.iter().map(|(result, _)| (result.index, result.nth)).collect();
-    // What a newer result leans on is as new as that.
-    let leaning = view.context.totals().leaning > 0;
-    for item in if leaning { view.items() } else { &[] } {
-        for Offload { nth, basis, .. } in item.origin.offloads() {
-            let index = item.origin.place().map_or(0, |place| place.index);
-            if let Some(basis) = basis.filter(|_| !results.contains(&(index, *nth))) {
-                results.remove(&(basis.index, basis.nth));
-            }
-        }
-    }
+    let leaving = Leaving::of(view, old);
     let since: HashMap<_, _> = old
         .iter()
         .filter_map(|(result, standing)| match standing {
@@ -88,20 +74,58 @@ fn up_to(view: &View, last: Last) -> Result<Vec<Move>> {
         })
         .collect();
     let mut found = moves(view, usize::MAX, Placeholder::Cleared, |piece| {
-        let clears = results.contains(&(piece.place.index, piece.nth)) && is_large(piece.text);
+        let of = (piece.place.index, piece.nth);
+        let clears = leaving.results.contains(&of) && is_large(piece.text);
         clears.then(|| match view.settings.preset.stubs {
-            true => Replacement::stub(view, piece, since.get(&(piece.place.index, piece.nth)).copied()),
+            true => Replacement::stub(view, piece, since.get(&of).copied()),
             false => Replacement::new(&view.references, piece, Placeholder::Cleared, |_| CLEARED.to_string()),
         })
     })?;
     if numbers.clear_inputs {
-        let calls: HashSet<_> = old.iter().map(|(result, _)| result.call).collect();
         found.extend(moves(view, usize::MAX, Placeholder::Input, |piece| {
-            let clears = calls.contains(&(piece.place.index, piece.nth)) && is_large(piece.text);
+            let clears = leaving.calls.contains(&(piece.place.index, piece.nth)) && is_large(piece.text);
             clears.then(|| Replacement::input(&view.references, piece))?
         })?);
     }
     Ok(joined(found))
+}
+
+/// Results that leave together, and the calls that they answer: the index of a message, and which one of it.
+struct Leaving {
+    results: HashSet<(usize, usize)>,
+    calls: HashSet<(usize, usize)>,
+}
+
+impl Leaving {
+    /// Of these results those that no other leans on which stays.
+    fn of<'r>(view: &View, old: impl IntoIterator<Item = &'r (Answered, Standing)>) -> Leaving {
+        let (mut results, calls): (HashSet<_>, _) =
+            old.into_iter().map(|(result, _)| ((result.index, result.nth), result.call)).unzip();
+        let leaning = view.context.totals().leaning > 0;
+        for item in if leaning { view.items() } else { &[] } {
+            for Offload { nth, basis, .. } in item.origin.offloads() {
+                let index = item.origin.place().map_or(0, |place| place.index);
+                if let Some(basis) = basis.filter(|_| !results.contains(&(index, *nth))) {
+                    results.remove(&(basis.index, basis.nth));
+                }
+            }
+        }
+        Leaving { results, calls }
+    }
+
+    /// What of a move is of these.
+    fn part_of(&self, planned: &Move) -> Option<Move> {
+        let mut planned = planned.clone();
+        planned.blobs.retain(|Replacement { blob, .. }| {
+            let of = (blob.index, blob.offload.nth);
+            if blob.offload.how == Placeholder::Input {
+                self.calls.contains(&of)
+            } else {
+                self.results.contains(&of)
+            }
+        });
+        (!planned.blobs.is_empty()).then_some(planned)
+    }
 }
 
 /// False when nothing would be cleared even if nothing stood in the place of what is: no message has to be read to know,
@@ -194,25 +218,21 @@ impl<'s> ClearGain<'s> {
     }
 }
 
-/// The results of compactable tools, all but the newest, up to these.
-fn old_results(view: &View, last: Last) -> Result<Vec<(Answered, Standing)>> {
+/// The results of compactable tools, all but the newest.
+fn old_results(view: &View) -> Result<Vec<(Answered, Standing)>> {
     let all = answered(view)?;
     let standings = standings(&all, &view.settings.tool_policies);
     let tools = &view.settings.compactable_tools;
     let is_of_tools = |tool: &String| tools.as_ref().is_none_or(|tools| tools.contains(tool));
-    let each = all.into_iter().zip(standings);
-    let mut results: Vec<_> = each.filter(|(result, _)| is_of_tools(&result.tool)).collect();
-    let keep_recent = view.settings.numbers.layered.keep_recent;
-    let (old, fresh) = (results.len().saturating_sub(keep_recent), results.len().saturating_sub(keep_recent.min(FRESH)));
+    let mut results: Vec<_> =
+        all.into_iter().zip(standings).filter(|(result, _)| is_of_tools(&result.tool)).collect();
+    let LayeredNumbers { keep_recent, .. } = view.settings.numbers.layered;
+    let older_than = |newest: usize| results.len().saturating_sub(newest);
+    let (old, fresh) = (older_than(keep_recent), older_than(keep_recent.min(FRESH)));
     let mut nth = 0;
     results.retain(|(_, standing)| {
         nth += 1;
         nth <= old || (nth <= fresh && matches!(standing, Standing::Superseded(_)))
-    });
-    results.retain(|(_, standing)| match standing {
-        Standing::Superseded(_) => true,
-        Standing::Stands => true,
-        Standing::InWork => last == Last::InWork,
     });
     Ok(results)
 }

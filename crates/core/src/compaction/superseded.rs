@@ -40,12 +40,18 @@ pub(super) fn standings(results: &[Answered], policies: &ToolPolicies) -> Vec<St
         let later = source.as_ref().and_then(|source| said.get(source));
         let is_newest = newer.insert(&result.tool);
         *standing = match later {
-            _ if policies.keep(&result.tool) == Some(KeepResults::Disposable) => Standing::Superseded(DISPOSABLE),
-            _ if policies.keep(&result.tool) == Some(KeepResults::Newest) && !is_newest => Standing::Superseded(NEWER),
+            _ if policies.keep(&result.tool) == Some(KeepResults::Disposable) => {
+                Standing::Superseded(DISPOSABLE)
+            }
+            _ if policies.keep(&result.tool) == Some(KeepResults::Newest) && !is_newest => {
+                Standing::Superseded(NEWER)
+            }
             // One that failed later tells nothing in the place of one that did not.
             Some(succeeded) if *succeeded || result.is_error => Standing::Superseded(AGAIN),
             _ if result.is_error || !reads => Standing::Stands,
-            _ if files.iter().all(|file| changed_since.contains(&*file.path)) => Standing::Superseded(CHANGED),
+            _ if files.iter().all(|file| changed_since.contains(&*file.path)) => {
+                Standing::Superseded(CHANGED)
+            }
             _ if files.iter().any(|file| changed.contains(&*file.path)) => Standing::InWork,
             _ => Standing::Stands,
         };

@@ -92,7 +92,9 @@ impl<'v> OptionReader<'v> {
     pub(super) fn check_fields(&self, known: &[&str]) -> Result<()> {
         let fields = self.value.and_then(Value::as_object);
         let other = fields.into_iter().flat_map(|fields| fields.keys()).find(|key| !known.contains(key));
-        other.map_or(Ok(()), |key| Err(self.error(key, &format!("is not known; there are {}", known.join(", ")))))
+        other.map_or(Ok(()), |key| {
+            Err(self.error(key, &format!("is not known; there are {}", known.join(", "))))
+        })
     }
 
     /// The groups of a list.

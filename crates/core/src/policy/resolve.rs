@@ -8,8 +8,8 @@ use super::presets::{
 use super::reader::OptionReader;
 use super::row::MAX;
 use super::rung::Rung;
-use super::tools::ToolPolicies;
 use super::settings::{PinProposals, PrefixMismatch, ProcessTools, Settings, Summariser};
+use super::tools::ToolPolicies;
 use crate::checkpoint::{Goal, Level, Mode, Profile, limit_of};
 use crate::context::Keep;
 use crate::error::{Error, Result};

@@ -61,10 +61,12 @@ impl ToolPolicies {
                 max_tokens: reader.integer("maxTokens", 1, MAX)?,
                 digest: reader.choice("digest", &DIGESTS)?,
             };
-            let needs = |is_given: bool, rung: Rung, key: &str, on: &str| match is_given && !rungs.contains(&rung) {
-                true => Err(reader.error(key, &format!("has no effect without {on}: switch it on with {on}: {{}}"))),
-                false => Ok(()),
-            };
+            let needs =
+                |is_given: bool, rung: Rung, key: &str, on: &str| match is_given && !rungs.contains(&rung) {
+                    true => Err(reader
+                        .error(key, &format!("has no effect without {on}: switch it on with {on}: {{}}"))),
+                    false => Ok(()),
+                };
             needs(policy.max_tokens.is_some(), Rung::Admit, "maxTokens", "admit")?;
             needs(policy.digest.is_some(), Rung::Process, "digest", "digest")?;
             let leaves = matches!(policy.keep, Some(KeepResults::Newest | KeepResults::Disposable));

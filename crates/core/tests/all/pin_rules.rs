@@ -100,7 +100,8 @@ fn s4_3_a_pinned_result_stays_word_for_word_before_a_summary_and_is_quoted_after
             harness.append(&exchange(format, "a", &text));
             harness.append(&talk(2, 400));
             harness.prepare();
-            let is_whole = |messages: &[Value]| messages.iter().any(|message| message.to_string().contains(&text));
+            let is_whole =
+                |messages: &[Value]| messages.iter().any(|message| message.to_string().contains(&text));
             assert!(is_whole(&harness.context()), "{format:?} {preset}");
             harness.append(&talk(4, 100));
             harness.compact();

@@ -42,7 +42,7 @@ fn edit(id: &str, path: &str) -> Vec<Body> {
 
 #[test]
 fn x3_six_reads_of_a_file_in_work_leave_before_a_file_that_nothing_replaced() {
-    let mut harness = full(json!({}));
+    let mut harness = full(json!({ "clear": { "keepRecent": 15 } }));
     harness.append(&[user("Change a.ts as spec.ts says.")]);
     harness.append(&read("spec", "spec.ts", 1_500));
     for round in 0..6 {
@@ -64,29 +64,58 @@ fn x3_six_reads_of_a_file_in_work_leave_before_a_file_that_nothing_replaced() {
     harness.stored();
 }
 
-#[test]
-fn x3_a_read_of_what_was_changed_since_says_so() {
-    let mut harness = full(json!({}));
+/// A session with what is old enough to leave behind `steps`, and room for that.
+fn old(steps: Vec<Vec<Body>>) -> Vec<Value> {
+    let mut harness = full(json!({ "clear": { "keepRecent": 8 } }));
     harness.append(&[user("go")]);
-    harness.append(&read("a", "a.ts", 5_000));
-    harness.append(&edit("b", "a.ts"));
-    harness.append(&step("c", "Bash", &json!({ "command": "git log" }), &long("log", 5_000)));
-    harness.append(&step("d", "Bash", &json!({ "command": "cat spec.md" }), &long("spec", 5_000)));
+    for step in steps {
+        harness.append(&step);
+    }
+    for (nth, name) in ["one", "two", "three", "four"].into_iter().enumerate() {
+        let arguments = json!({ "command": format!("git show {name}") });
+        harness.append(&step(&format!("new{nth}"), "Bash", &arguments, &long(name, 2_400)));
+    }
     harness.append(&[assistant("So it is.")]);
-    let stub = result_of(&harness.sent(), "a");
-    assert!(stub.contains("; the file was changed since; "), "{stub}");
+    harness.sent()
 }
 
 #[test]
-fn x3_a_call_that_failed_and_was_made_again_is_superseded_and_one_that_fails_later_replaces_nothing() {
-    let run = |id: &str, text: &str| step(id, "Bash", &json!({ "command": "npm test" }), text);
-    let mut harness = full(json!({}));
+fn x3_a_read_of_what_was_changed_since_says_so() {
+    let steps = vec![read("spec", "spec.ts", 1_000), read("a", "a.ts", 2_000), edit("b", "a.ts")];
+    let sent = old(steps);
+    let stub = result_of(&sent, "a");
+    assert!(stub.contains("; the file was changed since; "), "{stub}");
+    assert!(result_of(&sent, "spec").starts_with("spec.ts in spec"), "nothing changed it");
+}
+
+#[test]
+fn x3_a_call_that_was_made_again_is_superseded_and_one_that_fails_later_replaces_nothing() {
+    let run = |id: &str, command: &str, text: &str, is_error: bool| {
+        let input = json!({ "command": command });
+        let call = json!({ "type": "tool_use", "id": id, "name": "Bash", "input": input });
+        let result =
+            json!({ "type": "tool_result", "tool_use_id": id, "content": text, "is_error": is_error });
+        vec![
+            body(&json!({ "role": "assistant", "content": [call] })),
+            body(&json!({ "role": "user", "content": [result] })),
+        ]
+    };
+    let mut harness = full(json!({ "format": "anthropic", "clear": { "keepRecent": 8 } }));
     harness.append(&[user("go")]);
-    harness.append(&run("first", &long("FAIL", 2_000)));
-    harness.append(&run("second", &long("ok", 2_000)));
-    harness.append(&read("spec", "spec.ts", 5_000));
-    harness.append(&step("log", "Bash", &json!({ "command": "git log" }), &long("log", 5_000)));
+    harness.append(&run("first", "npm test", &long("FAIL", 1_500), true));
+    harness.append(&run("lint", "npm run lint", &long("clean", 500), false));
+    harness.append(&run("second", "npm test", &long("ok", 1_500), false));
+    harness.append(&run("fails", "npm run lint", "out of memory", true));
+    for name in ["one", "two", "three", "four"] {
+        harness.append(&run(name, &format!("git show {name}"), &long(name, 2_400), false));
+    }
     harness.append(&[assistant("So it is.")]);
     let sent = harness.sent();
-    assert!(result_of(&sent, "first").contains("; the same call was made again since; "));
+    let result = |id: &str| {
+        let blocks = sent.iter().filter_map(|message| message["content"].as_array()).flatten();
+        blocks.into_iter().find(|block| block["tool_use_id"] == id).unwrap()["content"].to_string()
+    };
+    assert!(result("first").contains("; the same call was made again since; "), "{}", result("first"));
+    assert!(result("lint").contains("clean: "), "what failed later tells nothing in its place");
+    assert!(result("second").contains("ok: "));
 }

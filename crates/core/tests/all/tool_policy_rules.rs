@@ -10,21 +10,29 @@ use serde_json::{Value, json};
 fn policies(policies: Value, over: Value) -> Harness {
     let mut options = json!({
         "preset": "balanced", "contextWindow": 40_000, "maxOutputTokens": 2_000, "compactAt": { "tokens": 12_000 },
-        "recall": true, "summarize": { "call": true }, "clear": { "keepRecent": 1, "minTokens": 100 },
+        "recall": true, "summarize": { "call": true }, "clear": { "keepRecent": 8, "minTokens": 100 },
         "toolPolicies": policies,
     });
     merge(&mut options, &over);
     Harness::new(options)
 }
 
-fn run(id: &str, tool: &str, nth: usize, tokens: usize) -> Vec<context_compactor_store_tests::conversation::Body> {
+fn run(
+    id: &str,
+    tool: &str,
+    nth: usize,
+    tokens: usize,
+) -> Vec<context_compactor_store_tests::conversation::Body> {
     step(id, tool, &json!({ "nth": nth }), &long(&format!("{tool} {nth}"), tokens))
 }
 
 #[test]
 fn x4_what_is_always_kept_is_pinned_as_it_is_appended() {
     for format in FORMATS {
-        let mut harness = policies(json!({ "READ_FILE": { "keep": "always" } }), json!({ "preset": "offload" , "clear": null, "compactAt": { "tokens": 600 } }));
+        let mut harness = policies(
+            json!({ "READ_FILE": { "keep": "always" } }),
+            json!({ "preset": "offload" , "clear": null, "compactAt": { "tokens": 600 } }),
+        );
         let text = long("kept", 300);
         harness.append(&[user("read")]);
         harness.append(&exchange(format, "a", &text));
@@ -51,7 +59,7 @@ fn x4_of_a_tool_with_newest_the_older_results_leave_first() {
     let sent = harness.sent();
     assert!(result_of(&sent, "other").starts_with("Search 0"));
     assert!(result_of(&sent, "snap4").starts_with("Snapshot 4"));
-    for nth in 0..4 {
+    for nth in 0..3 {
         let stub = result_of(&sent, &format!("snap{nth}"));
         assert!(stub.contains("; the tool has a newer result; "), "{stub}");
     }
@@ -62,10 +70,12 @@ fn x4_of_a_tool_with_newest_the_older_results_leave_first() {
 fn x4_what_is_disposable_leaves_first() {
     let mut harness = policies(json!({ "screenshot": { "keep": "disposable" } }), json!({}));
     harness.append(&[user("go")]);
-    harness.append(&run("other", "Search", 0, 4_000));
-    harness.append(&run("shot", "Screenshot", 0, 8_000));
+    harness.append(&run("other", "Search", 0, 2_500));
+    harness.append(&run("shot", "Screenshot", 0, 2_500));
     harness.append(&[assistant("I see.")]);
-    harness.append(&run("end", "Search", 1, 50));
+    for nth in 1..4 {
+        harness.append(&run(&format!("end{nth}"), "Search", nth, 2_500));
+    }
     harness.append(&[assistant("So it is.")]);
     let sent = harness.sent();
     assert!(result_of(&sent, "other").starts_with("Search 0"));
@@ -81,7 +91,8 @@ fn x4_a_tool_has_its_own_limit_and_its_own_digest() {
     let sent = harness.sent();
     assert!(result_of(&sent, "a").starts_with("Output too large."), "{sent:?}");
     assert!(result_of(&sent, "b").starts_with("Read 0"));
-    let rows = json!((0..200).map(|row| json!({ "id": row, "name": format!("row {row}") })).collect::<Vec<_>>());
+    let rows =
+        json!((0..200).map(|row| json!({ "id": row, "name": format!("row {row}") })).collect::<Vec<_>>());
     let options = json!({ "preset": "factor3", "clear": null, "recall": null, "compactAt": null });
     let mut harness = policies(json!({ "list": { "digest": "query" } }), options);
     harness.append(&[user("go")]);

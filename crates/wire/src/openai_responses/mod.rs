@@ -13,7 +13,9 @@ mod rules;
 mod tools;
 mod write;
 
-use super::{Author, Change, Evidence, Format, Hints, Past, Problem, Repaired, Rules, Wire, blocks, edit, tagged};
+use super::{
+    Author, Change, Evidence, Format, Hints, Past, Problem, Repaired, Rules, Wire, blocks, edit, tagged,
+};
 use crate::error::Result;
 use crate::message::{Media, Message};
 use serde_json_borrow::Value;

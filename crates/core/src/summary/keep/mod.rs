@@ -33,8 +33,8 @@ mod turns;
 
 pub use collect::{KeepLayerBuilder, MustKeep};
 pub(crate) use collected::Collected;
-pub(crate) use files::touched;
 pub(super) use entities::last_two;
+pub(crate) use files::touched;
 pub(super) use headings::laid_down;
 pub(crate) use layer::Labels;
 pub use layer::{Beside, KeepLayer, Shares};
