@@ -4,7 +4,7 @@ use super::calls::{Answered, answered};
 use super::replace::{Move, Replacement, joined, moves};
 use super::reread::{self, may_reread};
 use super::rung::{RungSpec, RungWork};
-use crate::context::Placeholder;
+use crate::context::{Item, Placeholder};
 use crate::error::Result;
 use crate::log::View;
 use crate::policy::{Rung, Trigger};
@@ -59,9 +59,11 @@ fn large(view: &View) -> Result<Vec<Move>> {
     let numbers = view.settings.numbers.layered;
     let (estimator, limit) = (view.settings.estimator, numbers.large_output_tokens);
     let own = limits(view)?;
-    moves(view, usize::MAX, Placeholder::Preview, |piece| {
+    let least = own.values().copied().min().map_or(limit, |own| own.min(limit));
+    let is_large = |item: &Item| item.size.tokens > least;
+    moves(view, usize::MAX, Placeholder::Preview, &is_large, |piece| {
         let limit = own.get(&(piece.place.index, piece.nth)).copied().unwrap_or(limit);
-        if piece.item.size.tokens <= limit || estimator.text(piece.text) <= limit {
+        if estimator.text(piece.text) <= limit {
             return None;
         }
         // What is hardly shorter than the result is no preview of it.
@@ -83,6 +85,7 @@ fn limits(view: &View) -> Result<HashMap<(usize, usize), usize>> {
     if policies.least_tokens().is_none() {
         return Ok(HashMap::new());
     }
-    let limit = |result: &Answered| Some(((result.index, result.nth), policies.max_tokens(&result.tool)?));
+    let limit =
+        |result: &Answered| Some(((result.index, result.nth), policies.max_tokens(&result.call.tool)?));
     Ok(answered(view)?.iter().filter_map(limit).collect())
 }

@@ -1,12 +1,13 @@
 //! Which call each tool result of the context answers.
 
+use crate::context::{CallFacts, ExchangePart, KnownCall, Place};
 use crate::error::Result;
 use crate::log::View;
-use crate::message::{Part, ToolCall};
-use crate::summary::keep::called;
-use crate::wire;
+use crate::message::ToolCall;
+use crate::summary::keep::{called, touched};
 use serde_json::Value;
 use std::collections::HashMap;
+use std::rc::Rc;
 
 /// Arguments that say how a tool is called, and not what it looks at.
 const BESIDE: [&str; 8] = [
@@ -28,64 +29,53 @@ pub(crate) struct Answered {
     /// Which result of that message, from 0.
     pub(crate) nth: usize,
     /// Index of the message that calls, and which call of it, from 0.
-    pub(crate) call: (usize, usize),
-    /// The tool's name, in lower case.
-    pub(crate) tool: String,
-    /// The call's arguments as JSON text.
-    pub(crate) arguments: String,
+    pub(crate) call_at: (usize, usize),
+    /// The call.
+    pub(crate) call: Rc<KnownCall>,
     /// The tool says that it failed.
     pub(crate) is_error: bool,
 }
 
-impl Answered {
-    /// What its call is named by; empty where nothing names it.
-    pub(super) fn named(&self) -> String {
-        let (name, arguments) = (self.tool.as_str().into(), self.arguments.as_str().into());
-        called(&ToolCall { id: "".into(), name, arguments, caller: None })
-    }
-
-    /// What its call looks at: its tool, and what of its arguments says what.
-    pub(super) fn source(&self) -> String {
-        let Answered { tool, arguments, .. } = self;
-        match serde_json::from_str(arguments) {
+/// What the arguments of a call say.
+pub(super) fn facts(call: &KnownCall) -> &CallFacts {
+    call.facts.get_or_init(|| {
+        let KnownCall { name, tool, arguments, .. } = call;
+        let (id, of, text) = ("".into(), (&**name).into(), (&**arguments).into());
+        let source = match serde_json::from_str(arguments) {
             Ok(Value::Object(mut fields)) => {
                 fields.retain(|name, _| !BESIDE.contains(&name.as_str()));
                 format!("{tool} {}", Value::Object(fields))
             }
             _ => format!("{tool} {arguments}"),
+        };
+        CallFacts {
+            source,
+            named: called(&ToolCall { id, name: of, arguments: text, caller: None }),
+            files: touched(name, arguments),
         }
-    }
+    })
 }
-
-/// Where a call is, its tool and its arguments.
-type Call = ((usize, usize), String, String);
 
 /// The results of the context in their order. They are paired with calls by order, because ids repeat across turns.
 pub(crate) fn answered(view: &View) -> Result<Vec<Answered>> {
-    let mut waiting: HashMap<String, Vec<Call>> = HashMap::new();
+    let mut waiting: HashMap<&str, Vec<((usize, usize), &Rc<KnownCall>)>> = HashMap::new();
     let mut results = Vec::new();
     for item in view.items() {
-        let Some(place) = item.origin.place() else { continue };
-        let value = wire::parse(place.index, &item.body)?;
-        let message = view.format.wire().read(place.index, &value)?;
+        let Some(Place { index, .. }) = item.origin.place() else { continue };
         let (mut nth, mut calls) = (0, 0);
-        for part in &message.parts {
+        for part in item.exchange(view.format)? {
             match part {
-                Part::ToolCall(call) => {
-                    let place = (place.index, calls);
-                    let call_of = (place, call.name.to_lowercase(), call.arguments.to_string());
-                    waiting.entry(call.id.to_string()).or_default().push(call_of);
+                ExchangePart::Call(call) => {
+                    waiting.entry(&call.id).or_default().push(((index, calls), call));
                     calls += 1;
                 }
-                Part::ToolResult(result) => {
-                    let call = waiting.get_mut(result.call_id.as_ref()).and_then(Vec::pop);
-                    if let Some((call, tool, arguments)) = call {
-                        let (index, is_error) = (place.index, result.is_error);
-                        results.push(Answered { index, nth, call, tool, arguments, is_error });
+                ExchangePart::Result { call_id, is_error } => {
+                    if let Some((call_at, call)) = waiting.get_mut(&**call_id).and_then(Vec::pop) {
+                        let (call, is_error) = (Rc::clone(call), *is_error);
+                        results.push(Answered { index, nth, call_at, call, is_error });
                     }
                     nth += 1;
                 }
-                _ => {}
             }
         }
     }

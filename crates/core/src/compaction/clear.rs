@@ -5,13 +5,13 @@ use super::calls::{Answered, answered};
 use super::replace::{Move, Replacement, joined, moves};
 use super::rung::{MOVES_LATER, RungSpec, RungWork};
 use super::superseded::{Standing, standings};
-use crate::context::{Offload, Placeholder, Totals};
+use crate::context::{Item, Offload, Place, Placeholder, Totals};
 use crate::error::Result;
 use crate::log::View;
 use crate::message::Role;
 use crate::policy::cost::{Rates, calls_expected, clearing_saves, fetched_again};
 use crate::policy::{LayeredNumbers, Rung, Trigger};
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap};
 
 /// What stands where a cleared result was.
 const CLEARED: &str = "[Output compacted - re-read if needed]";
@@ -73,7 +73,8 @@ fn all_of(view: &View, old: &[(Answered, Standing)]) -> Result<Vec<Move>> {
             _ => None,
         })
         .collect();
-    let mut found = moves(view, usize::MAX, Placeholder::Cleared, |piece| {
+    let leaves = |item: &Item| holds(item, &leaving.results);
+    let mut found = moves(view, usize::MAX, Placeholder::Cleared, &leaves, |piece| {
         let of = (piece.place.index, piece.nth);
         let clears = leaving.results.contains(&of) && is_large(piece.text);
         clears.then(|| match view.settings.preset.stubs {
@@ -82,7 +83,8 @@ fn all_of(view: &View, old: &[(Answered, Standing)]) -> Result<Vec<Move>> {
         })
     })?;
     if numbers.clear_inputs {
-        found.extend(moves(view, usize::MAX, Placeholder::Input, |piece| {
+        let calls = |item: &Item| holds(item, &leaving.calls);
+        found.extend(moves(view, usize::MAX, Placeholder::Input, &calls, |piece| {
             let clears = leaving.calls.contains(&(piece.place.index, piece.nth)) && is_large(piece.text);
             clears.then(|| Replacement::input(&view.references, piece))?
         })?);
@@ -92,15 +94,22 @@ fn all_of(view: &View, old: &[(Answered, Standing)]) -> Result<Vec<Move>> {
 
 /// Results that leave together, and the calls that they answer: the index of a message, and which one of it.
 struct Leaving {
-    results: HashSet<(usize, usize)>,
-    calls: HashSet<(usize, usize)>,
+    results: BTreeSet<(usize, usize)>,
+    calls: BTreeSet<(usize, usize)>,
+}
+
+/// True for a message that one of these is in.
+fn holds(item: &Item, these: &BTreeSet<(usize, usize)>) -> bool {
+    item.origin
+        .place()
+        .is_some_and(|Place { index, .. }| these.range((index, 0)..(index + 1, 0)).next().is_some())
 }
 
 impl Leaving {
     /// Of these results those that no other leans on which stays.
     fn of<'r>(view: &View, old: impl IntoIterator<Item = &'r (Answered, Standing)>) -> Leaving {
-        let (mut results, calls): (HashSet<_>, _) =
-            old.into_iter().map(|(result, _)| ((result.index, result.nth), result.call)).unzip();
+        let (mut results, calls): (BTreeSet<_>, _) =
+            old.into_iter().map(|(result, _)| ((result.index, result.nth), result.call_at)).unzip();
         let leaning = view.context.totals().leaning > 0;
         for item in if leaning { view.items() } else { &[] } {
             for Offload { nth, basis, .. } in item.origin.offloads() {
@@ -223,9 +232,9 @@ fn old_results(view: &View) -> Result<Vec<(Answered, Standing)>> {
     let all = answered(view)?;
     let standings = standings(&all, &view.settings.tool_policies);
     let tools = &view.settings.compactable_tools;
-    let is_of_tools = |tool: &String| tools.as_ref().is_none_or(|tools| tools.contains(tool));
+    let is_of_tools = |tool: &str| tools.as_ref().is_none_or(|tools| tools.iter().any(|of| of == tool));
     let mut results: Vec<_> =
-        all.into_iter().zip(standings).filter(|(result, _)| is_of_tools(&result.tool)).collect();
+        all.into_iter().zip(standings).filter(|(result, _)| is_of_tools(&result.call.tool)).collect();
     let LayeredNumbers { keep_recent, .. } = view.settings.numbers.layered;
     let older_than = |newest: usize| results.len().saturating_sub(newest);
     let (old, fresh) = (older_than(keep_recent), older_than(keep_recent.min(FRESH)));

@@ -59,7 +59,7 @@ fn survey(view: &View) -> Result<(usize, Vec<Found>)> {
         let value = wire::parse(at, &item.body)?;
         let message = view.format.wire().read(at, &value)?;
         total += chars(&message);
-        let answered: Vec<bool> = answers.of(&message);
+        let answered: Vec<bool> = answers.of(item.exchange(view.format)?);
         let mut nth = 0;
         for part in &message.parts {
             match part {
@@ -135,7 +135,7 @@ fn most(view: &View) -> Result<Vec<Move>> {
         (numbers.single_enabled && chars > numbers.single_result_threshold)
             || (numbers.global_enabled && chars > numbers.result_compression_min_size)
     };
-    moves(view, usize::MAX, Placeholder::Compressed, |piece| {
+    moves(view, usize::MAX, Placeholder::Compressed, &|_| true, |piece| {
         let may = is_long(piece.text.chars().count());
         may.then(|| Replacement::new(&view.references, piece, Placeholder::Compressed, |_| String::new()))
     })

@@ -93,7 +93,7 @@ impl<'io> Framer<'io> {
         let mut items = [stay, written].concat();
         if let Some(body) = opening(self.view.format, proposal, &items)? {
             let size = self.measure(&body).await?;
-            items.insert(0, Item { body, size, origin: Origin::Acknowledgement });
+            items.insert(0, Item::new(body, size, Origin::Acknowledgement));
         }
         let tokens = tokens_of(&items).saturating_sub(stayed);
         if tokens >= proposal.replaced_tokens {
@@ -326,7 +326,8 @@ impl<'io> Framer<'io> {
     async fn message(&self, author: Author, text: &str, id: &str) -> Result<Item> {
         let like = self.view.context.last().map(|item| wire::parse(0, &item.body)).transpose()?;
         let body = Rc::from(self.view.format.wire().text_message(author, text, id, like.as_ref()));
-        Ok(Item { size: self.measure(&body).await?, body, origin: Origin::Acknowledgement })
+        let size = self.measure(&body).await?;
+        Ok(Item::new(body, size, Origin::Acknowledgement))
     }
 
     async fn measure(&self, body: &Rc<str>) -> Result<Size> {

@@ -4,7 +4,7 @@
 use super::call::CallCost;
 use super::replace::{Move, Replacement, ends, joined, moves};
 use super::rung::{Climbed, Run, carry_out};
-use crate::context::Placeholder;
+use crate::context::{Item, Placeholder};
 use crate::error::Result;
 use crate::log::View;
 use crate::order;
@@ -70,12 +70,11 @@ struct Oversized {
 impl Oversized {
     fn of(view: &View, cap: usize, may: &dyn Fn(usize) -> bool) -> Result<Oversized> {
         let estimator = view.settings.estimator;
-        let may = |index: usize| may(index) && !view.is_pinned(index);
+        let may = |item: &Item| item.origin.place().is_some_and(|place| may(place.index));
         let is_large = |text: &str| estimator.text(text) > cap;
         let of_kind = |how| {
-            moves(view, usize::MAX, how, |piece| {
-                let large = may(piece.place.index) && is_large(piece.text);
-                large.then(|| match how {
+            moves(view, usize::MAX, how, &may, |piece| {
+                is_large(piece.text).then(|| match how {
                     Placeholder::Input => Replacement::input(&view.references, piece),
                     _ => Some(Replacement::new(&view.references, piece, how, |reference| {
                         ends(view, reference, piece.text, cap / 2)

@@ -5,11 +5,12 @@ use super::calls::{Answered, answered};
 use super::replace::{Move, Replaceable, Replacement, moves};
 use super::rung::{MOVES_LATER, RungSpec, RungWork};
 use super::shape::{digest, is_error, is_structured};
-use crate::context::{Item, Placeholder};
+use crate::context::{Item, KnownCall, Placeholder};
 use crate::error::Result;
 use crate::log::View;
 use crate::policy::{Digest, Rung, Trigger};
 use std::collections::HashMap;
+use std::rc::Rc;
 
 /// Run before the first prompt that a result would stand in; a manual compaction summarises only.
 pub(super) const RUNG: RungSpec = RungSpec {
@@ -40,20 +41,20 @@ fn propose(view: &View) -> Result<Vec<Move>> {
         return Ok(Vec::new());
     }
     let kinds = answered(view)?.into_iter().filter(|result| !result.is_error).filter_map(|result| {
-        let kind = settings.tool_policies.digest(&result.tool).or_else(|| tools.kind(&result.tool))?;
-        let Answered { index, nth, arguments, .. } = result;
-        Some(((index, nth), (kind, arguments)))
+        let Answered { index, nth, call, .. } = result;
+        let kind = settings.tool_policies.digest(&call.tool).or_else(|| tools.kind(&call.tool))?;
+        Some(((index, nth), (kind, call)))
     });
-    let kinds: HashMap<(usize, usize), (Digest, String)> = kinds.collect();
+    let kinds: HashMap<(usize, usize), (Digest, Rc<KnownCall>)> = kinds.collect();
     let estimator = settings.estimator;
-    moves(view, usize::MAX, Placeholder::Processed, |piece| {
-        let Replaceable { item, place, nth, text } = piece;
-        let (kind, arguments) = kinds.get(&(place.index, nth)).filter(|_| is_large(view, item))?;
+    moves(view, usize::MAX, Placeholder::Processed, &|item| is_large(view, item), |piece| {
+        let Replaceable { place, nth, text, .. } = piece;
+        let (kind, call) = kinds.get(&(place.index, nth))?;
         let tokens = estimator.text(text);
         let kept = tokens < numbers.min_tokens
             || tokens < numbers.structured_min_tokens && is_structured(text)
             || is_error(text);
-        let digest = (!kept).then(|| digest(*kind, text, arguments, &numbers)).flatten()?;
+        let digest = (!kept).then(|| digest(*kind, text, &call.arguments, &numbers)).flatten()?;
         let write =
             |reference: &str| format!("[{}; the whole result is at: {reference}]\n{digest}", kind.as_str());
         // A reference is as long as any other.

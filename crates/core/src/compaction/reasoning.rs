@@ -109,5 +109,5 @@ async fn unbound(io: &Io, view: &View, item: &Item) -> Result<Option<Item>> {
     };
     let size = measure(io, &view.settings, view.format, MessageSource::Ours, &body).await?;
     let offloads = item.origin.offloads().to_vec();
-    Ok(Some(Item { body, size, origin: Origin::Edited { place, offloads, reasoning_removed: true } }))
+    Ok(Some(Item::new(body, size, Origin::Edited { place, offloads, reasoning_removed: true })))
 }

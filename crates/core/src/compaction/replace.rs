@@ -1,20 +1,22 @@
 //! Tool results, and inputs of calls, out to the store, something shorter in their place: what every rung without a model does.
 //! The original has a reference, so that whatever was done can be read, explained and undone.
 
+use super::calls::facts;
 use super::lean::{self, Newest};
 use super::result::{Edit, OffloadReport};
 use super::rung::Run;
 use super::{offload, reasoning};
-use crate::context::{Item, MessageSource, Offload, Origin, Place, Placeholder, RECALL_READ, Splice};
+use crate::context::{
+    ExchangePart, Item, MessageSource, Offload, Origin, Place, Placeholder, RECALL_READ, Splice,
+};
 use crate::error::{Code, Error, Result};
 use crate::keys::ids;
 use crate::log::{Closing, ContextChange, NewBlob, References, View, measure};
-use crate::message::{Message, Part, Role};
+use crate::message::Role;
 use crate::order;
 use crate::policy::Rung;
 use crate::recall::Answers;
 use crate::step::{Effect, Io, LogLevel, Notice, Progress, Stage};
-use crate::summary;
 use crate::text;
 use crate::tokens::Estimator;
 use crate::wire::{self, Format};
@@ -129,32 +131,13 @@ pub(super) fn mark(
 
 /// The call that a result of the context answers: its tool, and its file or command.
 fn call_of(view: &View, piece: Replaceable<'_>) -> Option<String> {
-    let read = |item: &Item, see: &mut dyn FnMut(&Message<'_>)| {
-        if let Ok(value) = wire::parse(0, &item.body)
-            && let Ok(message) = view.format.wire().read(0, &value)
-        {
-            see(&message);
-        }
-    };
-    let mut id = None;
-    read(piece.item, &mut |message| {
-        let mut results = message.parts.iter().filter_map(|part| match part {
-            Part::ToolResult(result) => Some(result.call_id.to_string()),
-            _ => None,
-        });
-        id = results.nth(piece.nth);
-    });
-    let (id, mut found) = (id?, None);
+    let of = piece.item.exchange(view.format).ok()?;
+    let id = of.iter().filter_map(ExchangePart::answers).nth(piece.nth)?;
     let before = view.items().iter().take_while(|item| item.origin.place() != Some(piece.place));
-    for item in before.collect::<Vec<_>>().into_iter().rev().take(NEAR) {
-        read(item, &mut |message| {
-            found = message.calls().filter(|call| call.id == id).last().map(summary::keep::called);
-        });
-        if found.is_some() {
-            break;
-        }
-    }
-    found.filter(|call| !call.is_empty())
+    let near = before.collect::<Vec<_>>().into_iter().rev().take(NEAR);
+    let mut calls = near.flat_map(|item| item.exchange(view.format).unwrap_or_default().iter().rev());
+    let call = calls.find_map(|part| part.call().filter(|call| &*call.id == id))?;
+    Some(facts(call).named.clone()).filter(|named| !named.is_empty())
 }
 
 /// What stands for a text that is too large, with how that begins and ends, in about `tokens` tokens.
@@ -225,26 +208,31 @@ const FIRST_LINE: usize = 120;
 
 /// What `with` makes of texts of the first `range` messages of the context: of the inputs of calls or the user's texts, where
 /// `how` is for these, else of results. It is asked about those that were not replaced so far, and that are not what the model
-/// read back with a recall tool: moved again, it would be read again.
+/// read back with a recall tool: moved again, it would be read again. Messages that it says nothing of (`may`) are not read.
 pub(super) fn moves(
     view: &View,
     range: usize,
     how: Placeholder,
+    may: &dyn Fn(&Item) -> bool,
     mut with: impl FnMut(Replaceable<'_>) -> Option<Replacement>,
 ) -> Result<Vec<Move>> {
     let mut moves = Vec::new();
     let leaning = leaning(view);
+    let is_result = !matches!(how, Placeholder::Input | Placeholder::Text);
     let mut answers = Answers::default();
     for (at, item) in view.items().iter().enumerate().take(range) {
-        let may = how != Placeholder::Text || item.size.role == Role::User;
         let Some(place) = item.origin.place() else { continue };
-        let value = wire::parse(place.index, &item.body)?;
-        let message = view.format.wire().read(place.index, &value)?;
-        let answers = answers.of(&message);
-        if !may || view.is_pinned(place.index) {
+        let answers = if is_result { answers.of(item.exchange(view.format)?) } else { Vec::new() };
+        let has_some = match how {
+            Placeholder::Text => item.size.role == Role::User,
+            Placeholder::Input => item.size.calls > 0,
+            _ => item.size.results > 0,
+        };
+        if !has_some || !may(item) || view.is_pinned(place.index) {
             continue;
         }
-        let is_result = !matches!(how, Placeholder::Input | Placeholder::Text);
+        let value = wire::parse(place.index, &item.body)?;
+        let message = view.format.wire().read(place.index, &value)?;
         // What others lean on stays as long as one of them is not among the first `range` messages.
         let is_leaned_on = |nth: usize| leaning.get(&(place.seq, nth)).is_some_and(|newest| *newest >= range);
         let is_open = |nth: usize| {
@@ -328,7 +316,7 @@ fn edited(format: Format, planned: &Move) -> Result<Item> {
     let offloads = order::by_key(offloads, Offload::order);
     let reasoning_removed = matches!(planned.item.origin, Origin::Edited { reasoning_removed: true, .. });
     let origin = Origin::Edited { place, offloads, reasoning_removed };
-    Ok(Item { body, size: planned.item.size, origin })
+    Ok(Item::new(body, planned.item.size, origin))
 }
 
 /// Replaces results. One that cannot be stored stays in place with a warning, the others go on (`S1.3`).

@@ -1,10 +1,10 @@
 //! Results of a source that the model has seen (`X1`): what is read again is told as what changed since, before it was ever
 //! sent. What that leans on stays in the context as long as it does (`X2`).
 
-use super::calls::{Answered, answered};
+use super::calls::{Answered, answered, facts};
 use super::replace::{Move, Replacement, moves};
 use super::shape::lines::unified;
-use crate::context::{Basis, Item, Placeholder, RECALL_READ, is_recall};
+use crate::context::{Basis, CallFacts, Item, Placeholder, RECALL_READ, is_recall};
 use crate::error::Result;
 use crate::log::View;
 use crate::message::Role;
@@ -44,9 +44,10 @@ pub(super) fn propose(view: &View, others: &[Move]) -> Result<Vec<Move>> {
     let replaced = replaced.map(|new| (new.blob.index, new.blob.offload.nth)).collect();
     let leaning = view.items().iter().flat_map(|item| item.origin.bases()).collect();
     let mut known = KnownResults { view, results: answered(view)?, first, replaced, leaning };
-    moves(view, usize::MAX, Placeholder::Difference, |piece| {
+    let is_new = |item: &Item| item.origin.place().is_some_and(|place| place.index >= first);
+    moves(view, usize::MAX, Placeholder::Difference, &is_new, |piece| {
         let result = (piece.place.index, piece.nth);
-        if result.0 < first || piece.text.chars().count() < LEAST {
+        if piece.text.chars().count() < LEAST {
             return None;
         }
         let (basis, told) = known.basis(result)?;
@@ -104,14 +105,15 @@ impl KnownResults<'_> {
     /// which few lean so far. Nothing where the name could mean another result than that.
     fn basis(&self, result: (usize, usize)) -> Option<(Basis, String)> {
         let at = self.results.iter().position(|other| (other.index, other.nth) == result)?;
-        let own = self.results.get(at).filter(|own| !own.is_error && !is_recall(&own.tool))?;
-        let (source, name) = (own.source(), own.named());
+        let own = self.results.get(at).filter(|own| !own.is_error && !is_recall(&own.call.name))?;
+        let CallFacts { source, named: name, .. } = facts(&own.call);
         if name.is_empty() {
             return None;
         }
         for other in self.results.get(..at)?.iter().rev() {
-            let is_own = other.source() == source;
-            if !is_own && other.named() != name {
+            let others = facts(&other.call);
+            let is_own = others.source == *source;
+            if !is_own && others.named != *name {
                 continue;
             }
             let item = self.view.context.get(self.position(other.index)?)?;
@@ -126,7 +128,7 @@ impl KnownResults<'_> {
             }
             let basis = Basis { seq: item.origin.place()?.seq, index: other.index, nth: other.nth };
             let lean = self.leaning.iter().filter(|of| **of == basis).count();
-            return (lean < MOST).then_some((basis, name));
+            return (lean < MOST).then(|| (basis, name.clone()));
         }
         None
     }
@@ -139,11 +141,11 @@ impl KnownResults<'_> {
 
     /// True for a result of an exchange that is whole: of others not all is sent.
     fn is_sent(&self, result: &Answered) -> bool {
-        let (Some(from), Some(to)) = (self.position(result.call.0), self.position(result.index)) else {
+        let (Some(from), Some(to)) = (self.position(result.call_at.0), self.position(result.index)) else {
             return false;
         };
         let calls = self.view.context.get(from).map(|item| item.size.calls);
-        let answers = self.results.iter().filter(|other| other.call.0 == result.call.0).count();
+        let answers = self.results.iter().filter(|other| other.call_at.0 == result.call_at.0).count();
         let mut between = self.view.context.within(from + 1..to).iter();
         calls == Some(answers)
             && between.all(|item| item.size.results > 0 || item.size.role == Role::Assistant)

@@ -1,9 +1,9 @@
 //! Which results tell how things stand, and which do not any more (`X3`): what was changed, read or run again since is the first that
 //! may leave, the newest state of the files in work the last.
 
-use super::calls::Answered;
+use super::calls::{Answered, facts};
+use crate::context::CallFacts;
 use crate::policy::{KeepResults, ToolPolicies};
-use crate::summary::keep::touched;
 use std::collections::{HashMap, HashSet};
 
 /// What a result is worth beside the others of the context.
@@ -24,26 +24,26 @@ const DISPOSABLE: &str = "no longer needed";
 
 /// The standing of each of these results, which are all of a context in their order, with what the app says of their tools.
 pub(super) fn standings(results: &[Answered], policies: &ToolPolicies) -> Vec<Standing> {
-    let touches: Vec<_> = results.iter().map(|result| touched(&result.tool, &result.arguments)).collect();
-    let succeeded = results.iter().zip(&touches).filter(|(result, _)| !result.is_error);
-    let changed: HashSet<&str> =
-        succeeded.flat_map(|(_, files)| files).filter(|file| file.changes).map(|file| &*file.path).collect();
+    let succeeded = results.iter().filter(|result| !result.is_error);
+    let files = succeeded.flat_map(|result| &facts(&result.call).files);
+    let changed: HashSet<&str> = files.filter(|file| file.changes).map(|file| &*file.path).collect();
     let mut standings = vec![Standing::Stands; results.len()];
     // From the newest on: what later calls said, and what they changed.
-    let mut said: HashMap<String, bool> = HashMap::new();
+    let mut said: HashMap<&str, bool> = HashMap::new();
     let mut changed_since: HashSet<&str> = HashSet::new();
     let mut newer: HashSet<&str> = HashSet::new();
-    for ((result, files), standing) in results.iter().zip(&touches).zip(&mut standings).rev() {
+    for (result, standing) in results.iter().zip(&mut standings).rev() {
+        let CallFacts { source, named, files } = facts(&result.call);
         let reads = !files.is_empty() && files.iter().all(|file| !file.changes);
         // Of calls that nothing names, each may tell something else.
-        let source = if result.named().is_empty() { None } else { Some(result.source()) };
-        let later = source.as_ref().and_then(|source| said.get(source));
-        let is_newest = newer.insert(&result.tool);
+        let source = (!named.is_empty()).then_some(&**source);
+        let later = source.and_then(|source| said.get(source));
+        let is_newest = newer.insert(&result.call.tool);
         *standing = match later {
-            _ if policies.keep(&result.tool) == Some(KeepResults::Disposable) => {
+            _ if policies.keep(&result.call.tool) == Some(KeepResults::Disposable) => {
                 Standing::Superseded(DISPOSABLE)
             }
-            _ if policies.keep(&result.tool) == Some(KeepResults::Newest) && !is_newest => {
+            _ if policies.keep(&result.call.tool) == Some(KeepResults::Newest) && !is_newest => {
                 Standing::Superseded(NEWER)
             }
             // One that failed later tells nothing in the place of one that did not.

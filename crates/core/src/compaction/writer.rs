@@ -157,15 +157,13 @@ fn stand_in(view: &View, proposal: &Proposal, own: usize, started: u64) -> Resul
         ..SummaryMeta::default()
     };
     let role = if proposal.author == Author::Assistant { Role::Assistant } else { Role::User };
-    Ok(Item {
-        body: Rc::from(body),
-        size: Size { tokens, role, calls: 0, results: 0, clearable: 0 },
-        origin: Origin::Summary {
-            checkpoint,
-            covers: proposal.covers(),
-            quotes: proposal.quotes.clone(),
-            prose: 0,
-            made: Some(Rc::new(made)),
-        },
-    })
+    let size = Size { tokens, role, calls: 0, results: 0, clearable: 0 };
+    let origin = Origin::Summary {
+        checkpoint,
+        covers: proposal.covers(),
+        quotes: proposal.quotes.clone(),
+        prose: 0,
+        made: Some(Rc::new(made)),
+    };
+    Ok(Item::new(Rc::from(body), size, origin))
 }

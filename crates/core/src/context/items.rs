@@ -1,5 +1,6 @@
 //! The active context: what the model sees, item by item, with running totals.
 
+use super::exchange::KnownExchange;
 use super::origin::{Departed, Offload, Origin, Why};
 use crate::message::Role;
 use crate::order;
@@ -18,6 +19,14 @@ pub struct Item {
     pub size: Size,
     /// Where it comes from.
     pub origin: Origin,
+    pub(super) known: KnownExchange,
+}
+
+impl Item {
+    /// A message of which nothing else is known.
+    pub fn new(body: Rc<str>, size: Size, origin: Origin) -> Self {
+        Item { body, size, origin, known: KnownExchange::default() }
+    }
 }
 
 /// What a message costs and holds.

@@ -384,7 +384,7 @@ mod tests {
             made: None,
         };
         let last = Origin::Message(Place { seq: messages as u64, index: messages });
-        [origin, last].into_iter().map(|origin| Item { body: "{}".into(), size: SIZE, origin }).collect()
+        [origin, last].into_iter().map(|origin| Item::new("{}".into(), SIZE, origin)).collect()
     }
 
     #[test]

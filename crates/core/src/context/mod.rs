@@ -1,6 +1,7 @@
 //! The context of a session: what is in it, what became of every message, and where a history may be cut.
 
 mod basis;
+mod exchange;
 mod items;
 mod ledger;
 mod origin;
@@ -17,6 +18,7 @@ pub use origin::{
 pub use session_log::{LogEntry, SessionLog};
 pub use split::Keep;
 
+pub(crate) use exchange::{CallFacts, ExchangePart, KnownCall, TouchedFile};
 pub(crate) use ledger::{Erased, conserve_origins};
 pub(crate) use origin::join_left;
 pub(crate) use recall_tools::{RECALL_READ, RECALL_SEARCH, is_recall};

@@ -132,7 +132,7 @@ impl State {
                 origin => origin,
             };
             let size = measure(io, &self.settings, self.format(), origin.whose(), &body).await?;
-            items.push(Item { body, size, origin });
+            items.push(Item::new(body, size, origin));
         }
         Ok(items)
     }

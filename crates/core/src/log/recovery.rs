@@ -294,7 +294,7 @@ async fn begin_with_user(io: &Io, state: &State, items: &mut Vec<Item>) -> Resul
     let text = "[What was said here before is lost.]";
     let body: Rc<str> = state.format().wire().text_message(Author::User, text, "", None).into();
     let size = measure(io, &state.settings, state.format(), MessageSource::Ours, &body).await?;
-    items.insert(head, Item { body, size, origin: Origin::Acknowledgement });
+    items.insert(head, Item::new(body, size, Origin::Acknowledgement));
     Ok(())
 }
 

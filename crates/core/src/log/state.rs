@@ -317,7 +317,7 @@ impl State {
             }
             row.messages += 1;
             row.tokens += size.tokens;
-            items.push(Item { body: Rc::clone(body), size: *size, origin: Origin::Message(place) });
+            items.push(Item::new(Rc::clone(body), *size, Origin::Message(place)));
         }
         let known: Vec<_> = bodies.iter().map(|message| message.known).collect();
         self.append_keys(&mut row, settled.format, &known);

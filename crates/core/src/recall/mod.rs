@@ -28,8 +28,7 @@ pub(crate) use parts::messages_in;
 pub use search::Hit;
 pub(crate) use search::{Query, search};
 
-use crate::context::{RECALL_READ, RECALL_SEARCH, is_recall};
-use crate::message::{Message, Part};
+use crate::context::{ExchangePart, RECALL_READ, RECALL_SEARCH, is_recall};
 use crate::wire::{Format, Tool};
 use serde_json_borrow::Value;
 use std::borrow::Borrow;
@@ -81,13 +80,12 @@ impl<Id> Default for Answers<Id> {
 
 impl Answers {
     /// For each result of the next message, in order: does a recall tool say it?
-    pub(crate) fn of(&mut self, message: &Message<'_>) -> Vec<bool> {
+    pub(crate) fn of(&mut self, exchange: &[ExchangePart]) -> Vec<bool> {
         let mut answers = Vec::new();
-        for part in &message.parts {
+        for part in exchange {
             match part {
-                Part::ToolCall(call) => self.call(call.id.to_string(), is_recall(&call.name)),
-                Part::ToolResult(result) => answers.push(self.take(&*result.call_id)),
-                _ => {}
+                ExchangePart::Call(call) => self.call(call.id.to_string(), is_recall(&call.name)),
+                ExchangePart::Result { call_id, .. } => answers.push(self.take(&**call_id)),
             }
         }
         answers

@@ -202,7 +202,7 @@ async fn settle_format(
         let mut items = Vec::with_capacity(before.len());
         for item in before {
             let size = measure(io, &guard.settings(), format, item.origin.whose(), &item.body).await?;
-            items.push(Item { size, ..item });
+            items.push(Item::new(item.body, size, item.origin));
         }
         let mut measured: Context = items.into_iter().collect();
         measured.set_left(guard.context().left().to_vec());

@@ -333,7 +333,7 @@ impl<'a> ErasedCopy<'a> {
         };
         // Sizes are not stored.
         let size = Size { tokens: 0, role: Role::User, calls: 0, results: 0, clearable: 0 };
-        Ok(Item { body, size, origin })
+        Ok(Item::new(body, size, origin))
     }
 
     /// The offloads of the other messages. Pages of terms are made again when they are searched.

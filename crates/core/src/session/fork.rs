@@ -262,7 +262,7 @@ impl ForkDraft {
             }
             Origin::Acknowledgement => Origin::Acknowledgement,
         };
-        Ok(Item { origin, ..item.clone() })
+        Ok(Item::new(Rc::clone(&item.body), item.size, origin))
     }
 
     /// The offloads of items, with their texts from the messages that they were taken out of.

@@ -1,10 +1,10 @@
 //! Results that stay word for word because of their tool (`X4`): their messages are pinned as they are appended.
 
+use crate::context::ExchangePart;
 use crate::error::Result;
 use crate::log::SessionGuard;
 use crate::message::Message;
 use crate::policy::{KeepResults, ToolPolicies};
-use crate::wire;
 use std::collections::HashMap;
 
 /// Messages with calls that are looked at for the tool of a result: calls are answered soon.
@@ -23,14 +23,14 @@ impl<'p> KeptTools<'p> {
         if !policies.keep_any() {
             return Ok(None);
         }
-        let mut known = KeptTools { policies, tools: HashMap::new() };
         let context = guard.context();
         let calling = context.newest().filter(|(_, item)| item.size.calls > 0).take(NEAR);
-        for (at, item) in calling.collect::<Vec<_>>().into_iter().rev() {
-            let value = wire::parse(at, &item.body)?;
-            known.note(&guard.format().wire().read(at, &value)?);
+        let mut tools = HashMap::new();
+        for (_, item) in calling.collect::<Vec<_>>().into_iter().rev() {
+            let calls = item.exchange(guard.format())?.iter().filter_map(ExchangePart::call);
+            tools.extend(calls.map(|call| (call.id.to_string(), call.name.to_string())));
         }
-        Ok(Some(known))
+        Ok(Some(KeptTools { policies, tools }))
     }
 
     /// Notes the calls of a message; true when it holds a result that is kept.

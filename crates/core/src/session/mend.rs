@@ -62,7 +62,7 @@ async fn mend(io: &Io, guard: &SessionGuard, nth: u64) -> Result<Sending> {
                 let size = measure(io, &guard.settings(), guard.format(), MessageSource::Ours, &body).await?;
                 let origin = items.get(index).map_or(Origin::Acknowledgement, |item| item.origin.clone());
                 guard.state_mut().note_own_mend(&origin, &body);
-                sent.push(Item { body: Rc::clone(&body), size, origin });
+                sent.push(Item::new(Rc::clone(&body), size, origin));
                 outs.push(OutItem { seq: None, index: None, body: Some(body) });
             }
         }

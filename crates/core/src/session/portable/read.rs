@@ -297,7 +297,7 @@ fn origins(piece: &ViewPiece) -> Vec<Origin> {
 
 async fn sized(io: &Io, settings: &Settings, format: Format, body: Rc<str>, origin: Origin) -> Result<Item> {
     let size = measure(io, settings, format, MessageSource::Ours, &body).await?;
-    Ok(Item { body, size, origin })
+    Ok(Item::new(body, size, origin))
 }
 
 /// A message of a state that is one of the format.

@@ -1,6 +1,7 @@
 //! The ledger of files: what tools did to which, by the arguments of their calls.
 
 use super::shell;
+use crate::context::TouchedFile;
 use crate::order;
 use serde_json::Value;
 use std::collections::HashMap;
@@ -205,12 +206,6 @@ pub(super) fn actions(tool: &str, arguments: &Value) -> Vec<Action> {
     };
     out.push(Action { path: path.to_string(), did, lines: range(arguments) });
     out
-}
-
-/// A file that a call reads or changes.
-pub(crate) struct TouchedFile {
-    pub(crate) path: String,
-    pub(crate) changes: bool,
 }
 
 /// The files that a call of `tool` with these arguments reads or changes.

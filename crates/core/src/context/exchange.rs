@@ -1,0 +1,100 @@
+//! What the messages of a context call and answer: found once for each, whatever asks for it how often.
+
+use super::Item;
+use crate::error::Result;
+use crate::message::Part;
+use crate::wire::{self, Format};
+use std::cell::OnceCell;
+use std::rc::Rc;
+
+/// What was found of a message; an item that is made of another takes it along as long as the text is the same.
+#[derive(Debug, Clone, Default)]
+pub(super) struct KnownExchange(Rc<OnceCell<Vec<ExchangePart>>>);
+
+/// It follows from the text.
+impl PartialEq for KnownExchange {
+    fn eq(&self, _: &Self) -> bool {
+        true
+    }
+}
+
+/// A call or a result of a message.
+#[derive(Debug)]
+pub(crate) enum ExchangePart {
+    Call(Rc<KnownCall>),
+    Result { call_id: Box<str>, is_error: bool },
+}
+
+impl ExchangePart {
+    /// The call.
+    pub(crate) fn call(&self) -> Option<&KnownCall> {
+        if let ExchangePart::Call(call) = self { Some(call) } else { None }
+    }
+
+    /// The id of the call that it answers.
+    pub(crate) fn answers(&self) -> Option<&str> {
+        if let ExchangePart::Result { call_id, .. } = self { Some(call_id) } else { None }
+    }
+}
+
+/// A call of a message.
+#[derive(Debug)]
+pub(crate) struct KnownCall {
+    pub(crate) id: Box<str>,
+    /// The tool's name, in lower case.
+    pub(crate) tool: Box<str>,
+    /// The tool's name as it was given.
+    pub(crate) name: Box<str>,
+    /// The arguments as JSON text.
+    pub(crate) arguments: Box<str>,
+    /// What the arguments say, where somebody looked.
+    pub(crate) facts: OnceCell<CallFacts>,
+}
+
+/// What the arguments of a call say.
+#[derive(Debug)]
+pub(crate) struct CallFacts {
+    /// What it looks at: the tool, and what of the arguments says what.
+    pub(crate) source: String,
+    /// What it is named by; empty where nothing names it.
+    pub(crate) named: String,
+    /// The files that it reads or changes.
+    pub(crate) files: Vec<TouchedFile>,
+}
+
+/// A file that a call reads or changes.
+#[derive(Debug)]
+pub(crate) struct TouchedFile {
+    pub(crate) path: String,
+    pub(crate) changes: bool,
+}
+
+impl Item {
+    /// Its calls and results, in their order.
+    pub(crate) fn exchange(&self, format: Format) -> Result<&[ExchangePart]> {
+        let KnownExchange(known) = &self.known;
+        if let Some(known) = known.get() {
+            return Ok(known);
+        }
+        if self.size.calls == 0 && self.size.results == 0 {
+            return Ok(&[]);
+        }
+        let index = self.origin.place().map_or(0, |place| place.index);
+        let value = wire::parse(index, &self.body)?;
+        let message = format.wire().read(index, &value)?;
+        let parts = message.parts.iter().filter_map(|part| match part {
+            Part::ToolCall(call) => Some(ExchangePart::Call(Rc::new(KnownCall {
+                id: (&*call.id).into(),
+                tool: call.name.to_lowercase().into(),
+                name: (&*call.name).into(),
+                arguments: (&*call.arguments).into(),
+                facts: OnceCell::new(),
+            }))),
+            Part::ToolResult(result) => {
+                Some(ExchangePart::Result { call_id: (&*result.call_id).into(), is_error: result.is_error })
+            }
+            _ => None,
+        });
+        Ok(known.get_or_init(|| parts.collect()))
+    }
+}
