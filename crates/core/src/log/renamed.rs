@@ -101,7 +101,7 @@ impl State {
         self.given_up += 1;
         self.told_losses += 1;
         (self.unindexed, self.collected, self.past) = (Unindexed::default(), None, None);
-        (self.handed_out, self.sent) = (None, None);
+        (self.handed_out, self.mended, self.sent) = (None, None, None);
         self.omitted.clear();
         Ok(true)
     }

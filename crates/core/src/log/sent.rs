@@ -1,7 +1,8 @@
 //! What the last `prepare` sent.
 
 use super::state::State;
-use crate::context::Fate;
+use crate::context::{Context, Fate};
+use crate::wire::Past;
 use std::rc::Rc;
 
 /// A message of the app that the last `prepare` did not send as it is.
@@ -24,6 +25,21 @@ pub(crate) struct HandedOut {
     pub(crate) items: usize,
     /// What went before them.
     pub(crate) front: Rc<PromptFront>,
+}
+
+/// A prompt that was mended, and that goes on as it is for as long as its context is only added to.
+#[derive(Debug, Clone)]
+pub(crate) struct MendedPrompt {
+    /// Which `prepare` handed it out.
+    pub(crate) nth: u64,
+    /// How many items the context had.
+    pub(crate) items: usize,
+    /// What was sent of them.
+    pub(crate) sent: Context,
+    /// What is known of that: it breaks no rule.
+    pub(crate) past: Past,
+    /// The rules that the context breaks.
+    pub(crate) rules: Vec<&'static str>,
 }
 
 /// What goes before the messages of a prompt.

@@ -12,7 +12,7 @@ use super::price::Paid;
 use super::record::{self, Cause, LogRow, NameRow, RowKind, SCHEMA, SessionRow, ViewNote, ViewRow};
 use super::said::offers_recall;
 use super::seal;
-use super::sent::{HandedOut, OmittedMessage};
+use super::sent::{HandedOut, MendedPrompt, OmittedMessage};
 use super::staging::rows_of;
 use super::terms::Unindexed;
 use super::unstored::{Unstored, Version};
@@ -97,6 +97,8 @@ pub(crate) struct State {
     pub(crate) past: Option<(Format, Past)>,
     /// What the last `prepare` handed out, where it was the context itself.
     pub(crate) handed_out: Option<HandedOut>,
+    /// The same where it was mended.
+    pub(crate) mended: Option<Rc<MendedPrompt>>,
     /// `prepare`s so far.
     pub(crate) prepared: u64,
     /// The view that the app was handed last.
@@ -195,6 +197,7 @@ impl State {
             omitted: Vec::new(),
             past: None,
             handed_out: None,
+            mended: None,
             prepared: 0,
             handed: Version::default(),
             unseen_from: None,

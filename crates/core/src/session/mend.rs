@@ -7,21 +7,25 @@ use super::usage::usage_of;
 use crate::compaction::{Edit, lean};
 use crate::context::{Context, Fate, Item, MessageSource, Origin, Place};
 use crate::error::{Code, Error, Result};
-use crate::log::sent::OmittedMessage;
+use crate::log::sent::{MendedPrompt, OmittedMessage};
 use crate::log::{SessionGuard, measure};
+use crate::message::Part;
 use crate::order;
 use crate::step::{CodeStage, Effect, Io, LogLevel, Notice, Seam, Work};
-use crate::wire::{Change, Repaired};
+use crate::wire::{Change, Past, Repaired, Unbound};
+use serde_json_borrow::Value;
 use std::rc::Rc;
 
 /// What is called where a prompt is to be mended.
 pub struct Mending {
     /// What `prepare` number `nth` sends.
     pub(super) mend: for<'a> fn(&'a Io, &'a SessionGuard, u64) -> Work<'a, Result<Sending>>,
+    /// What is sent of a prompt that was mended and added to, where that breaks no rule.
+    pub(super) go_on: fn(&SessionGuard, Rc<MendedPrompt>) -> Result<Option<Sending>>,
 }
 
 /// Mending.
-pub static MENDING: Mending = Mending { mend: |io, guard, nth| Box::pin(mend(io, guard, nth)) };
+pub static MENDING: Mending = Mending { mend: |io, guard, nth| Box::pin(mend(io, guard, nth)), go_on };
 
 /// The way to it. It is in the stage of the ladder, which such a conversation needs next.
 pub static TO_MENDING: Seam<Mending> = Seam::new(CodeStage::Compact, &MENDING);
@@ -49,6 +53,8 @@ async fn mend(io: &Io, guard: &SessionGuard, nth: u64) -> Result<Sending> {
     if repaired.is_empty() {
         return Err(nothing_to_send(&items, &changes));
     }
+    let kept: Vec<Option<usize>> =
+        repaired.iter().map(|part| if let Repaired::Keep(at) = part { Some(*at) } else { None }).collect();
     let mut sent = Context::default();
     let mut outs = Vec::with_capacity(repaired.len());
     for part in repaired {
@@ -76,20 +82,72 @@ async fn mend(io: &Io, guard: &SessionGuard, nth: u64) -> Result<Sending> {
         );
         return Err(Error::new(Code::ContextOverflow, what));
     }
-    {
-        let mut state = guard.state_mut();
-        let estimated = state.estimated(&sent);
-        state.note_sent(estimated);
+    let mut rules: Vec<&str> = changes.iter().map(|change| change.rule).collect();
+    order::unique(&mut rules);
+    let mut past = Past::default();
+    let is_sound = guard.format().wire().grows(&mut past, &parsed(sent.items())?);
+    let mended = Some(mended(guard, &sent, &rules));
+    let mut state = guard.state_mut();
+    let estimated = state.estimated(&sent);
+    state.note_sent(estimated);
+    // What is added may belong to what is not sent as it is: not behind a message on which nothing depends.
+    let open = past.messages().saturating_sub(1);
+    let from = items.len().saturating_sub(sent.len() - open);
+    if is_sound && kept.iter().skip(open).copied().eq((from..items.len()).map(Some)) {
+        Rc::make_mut(&mut state.context).settle();
+        state.mended = Some(Rc::new(MendedPrompt { nth, items: items.len(), sent, past, rules }));
     }
-    let mended = Some(mended(guard, &sent, &changes));
     Ok(Sending { nth, kept: 0, items: outs, usage, mended })
 }
 
+/// Adds what is new to a prompt that was mended; nothing where that changes how it is to be mended.
+fn go_on(guard: &SessionGuard, prompt: Rc<MendedPrompt>) -> Result<Option<Sending>> {
+    let context = Rc::clone(&guard.state().context);
+    let settled = context.settled();
+    let new = context.since(prompt.items);
+    // What leans on a message, reasoning that is bound to the ones before it and a compaction that stands for them depend on
+    // more than the rules.
+    let leans = new.iter().any(|item| item.origin.bases().next().is_some());
+    let format = guard.format();
+    let is_bound = |value: &Value<'_>| {
+        let compacts = |part: &Part<'_>| matches!(part, Part::Compaction { .. });
+        !matches!(format.rules().without_bound_reasoning(value), Unbound::Same)
+            || format.wire().read(0, value).is_ok_and(|message| message.parts.iter().any(compacts))
+    };
+    if prompt.items > settled || leans || parsed(new)?.iter().any(is_bound) {
+        return Ok(None);
+    }
+    let mut prompt = Rc::unwrap_or_clone(prompt);
+    let kept = prompt.sent.len();
+    new.iter().cloned().for_each(|item| prompt.sent.push(item));
+    let added = parsed(prompt.sent.since(prompt.past.messages()))?;
+    if !format.wire().grows(&mut prompt.past, &added) {
+        return Ok(None);
+    }
+    drop(added);
+    let usage = usage_of(&guard.state(), &prompt.sent);
+    if usage.used_tokens > guard.settings().hard_limit {
+        return Ok(None);
+    }
+    let (items, mended) = (out(new), Some(mended(guard, &prompt.sent, &prompt.rules)));
+    let mut state = guard.state_mut();
+    state.prepared += 1;
+    state.note_own(new);
+    let estimated = state.estimated(&prompt.sent);
+    state.note_sent(estimated);
+    // What was found of the context itself holds no further than it was settled.
+    state.past = state.past.take().filter(|(_, past)| past.messages() <= settled);
+    (prompt.nth, prompt.items) = (state.prepared, context.len());
+    drop(context);
+    Rc::make_mut(&mut state.context).settle();
+    let nth = prompt.nth;
+    state.mended = Some(Rc::new(prompt));
+    Ok(Some(Sending { nth, kept, items, usage, mended }))
+}
+
 /// What an edit of the prompt says of messages that are left out, or mended.
-fn mended(guard: &SessionGuard, sent: &Context, changes: &[Change]) -> Edit {
+fn mended(guard: &SessionGuard, sent: &Context, rules: &[&str]) -> Edit {
     let state = guard.state();
-    let mut rules: Vec<&str> = changes.iter().map(|change| change.rule).collect();
-    order::unique(&mut rules);
     let mut indices: Vec<usize> = state.omitted.iter().map(|omitted| omitted.index).collect();
     order::unique(&mut indices);
     let freed = state.tokens().saturating_sub(state.tokens_with(sent));

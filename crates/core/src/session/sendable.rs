@@ -37,6 +37,12 @@ pub(super) async fn send(
     since: u64,
     front: Rc<PromptFront>,
 ) -> Result<Sending> {
+    let mended = guard.state_mut().mended.take();
+    if let Some(prompt) = mended.filter(|prompt| prompt.nth == since)
+        && let Some(sending) = (TO_MENDING.enter(io).await?.go_on)(guard, prompt)?
+    {
+        return Ok(sending);
+    }
     let is_sound = is_sound(&mut guard.state_mut())?;
     // Before anything is noted: what cannot be loaded changes nothing.
     let mending = if is_sound { None } else { Some(TO_MENDING.enter(io).await?) };

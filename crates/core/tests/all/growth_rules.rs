@@ -1,9 +1,11 @@
 //! A history that grows is checked at its end only, and judged as if all of it were (`S1.15`).
 
 use crate::support::*;
+use context_compactor_core::context::Fate;
 use context_compactor_core::policy::Trigger;
 use context_compactor_core::session::{OutItem, Prepared};
 use context_compactor_core::wire::{Format, Past, parse};
+use context_compactor_store_tests::conversation::body;
 use context_compactor_store_tests::histories::{broken, valid};
 use fastrand::Rng;
 use serde_json::{Value, json};
@@ -122,6 +124,53 @@ fn what_was_added_and_what_the_host_has_are_the_context() {
         }
     }
     assert!(kept > 1_000, "{kept} items were kept");
+}
+
+fn dropped(harness: &Harness) -> Vec<usize> {
+    let entries = harness.session.explain().unwrap();
+    entries.iter().filter(|entry| entry.fate == Fate::Dropped).map(|entry| entry.index).collect()
+}
+
+#[test]
+fn s1_15_a_mended_prompt_that_is_added_to_is_what_would_be_mended_anew() {
+    for format in Format::ALL {
+        let (mut kept, mut mended, mut same, mut prompts) = (0, 0, 0, 0);
+        for seed in 0..12 {
+            let mut rng = Rng::with_seed(seed);
+            let given =
+                [broken(format, &mut rng), history(format, &mut rng), valid(format, &mut rng)].concat();
+            let options = json!({ "format": format, "contextWindow": 1_000_000 });
+            let (mut harness, mut anew) = (Harness::new(options.clone()), Harness::new(options));
+            let (mut items, mut since) = (Vec::new(), 0);
+            for message in given.iter().filter(|message| message.is_object()) {
+                let body = vec![body(message)];
+                let is_taken = harness.host.run(harness.session.append(body.clone())).is_ok();
+                assert_eq!(anew.host.run(anew.session.append(body)).is_ok(), is_taken);
+                let prepared =
+                    harness.host.run(harness.session.prepare_since(Trigger::Auto, Vec::new(), since));
+                let whole = anew.host.run(anew.session.prepare(Trigger::Auto, Vec::new()));
+                let (Ok(prepared), Ok(whole)) = (&prepared, &whole) else {
+                    assert_eq!(prepared.is_ok(), whole.is_ok(), "{format:?}, seed {seed}");
+                    continue;
+                };
+                let is_mended = harness.session.explain().unwrap().iter().any(|entry| entry.reason.is_some());
+                mended += usize::from(is_mended);
+                kept += usize::from(is_mended && prepared.kept > 0);
+                since = take(&mut items, prepared.clone());
+                let all = Prepared { items: items.clone(), ..prepared.clone() };
+                assert_valid(format, &bodies(&harness.session, &all));
+                assert_eq!(dropped(&harness), dropped(&anew), "{format:?}, seed {seed}");
+                same += usize::from(items == whole.items);
+                prompts += 1;
+            }
+        }
+        println!(
+            "{format:?}: {kept} of {mended} mended prompts were only added to, {same} of {prompts} are the same"
+        );
+        assert!(kept > 20, "{format:?}: {kept} of {mended}");
+        // A mark of the cache that is one too many may be another one.
+        assert!(100 * same > 99 * prompts, "{format:?}: {same} of {prompts} are the same");
+    }
 }
 
 #[test]
