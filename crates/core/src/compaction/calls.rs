@@ -34,6 +34,8 @@ pub(crate) struct Answered {
     pub(crate) call: Rc<KnownCall>,
     /// The tool says that it failed.
     pub(crate) is_error: bool,
+    /// The app says that it need not stay.
+    pub(crate) is_disposable: bool,
 }
 
 /// What the arguments of a call say.
@@ -56,9 +58,12 @@ pub(super) fn facts(call: &KnownCall) -> &CallFacts {
     })
 }
 
+/// A call, the index of its message, and which call of that it is.
+type PlacedCall<'c> = ((usize, usize), &'c Rc<KnownCall>);
+
 /// The results of the context in their order. They are paired with calls by order, because ids repeat across turns.
 pub(crate) fn answered(view: &View) -> Result<Vec<Answered>> {
-    let mut waiting: HashMap<&str, Vec<((usize, usize), &Rc<KnownCall>)>> = HashMap::new();
+    let mut waiting: HashMap<&str, Vec<PlacedCall<'_>>> = HashMap::new();
     let mut results = Vec::new();
     for item in view.items() {
         let Some(Place { index, .. }) = item.origin.place() else { continue };
@@ -69,10 +74,11 @@ pub(crate) fn answered(view: &View) -> Result<Vec<Answered>> {
                     waiting.entry(&call.id).or_default().push(((index, calls), call));
                     calls += 1;
                 }
-                ExchangePart::Result { call_id, is_error } => {
+                ExchangePart::Result { call_id, is_error, is_disposable } => {
                     if let Some((call_at, call)) = waiting.get_mut(&**call_id).and_then(Vec::pop) {
-                        let (call, is_error) = (Rc::clone(call), *is_error);
-                        results.push(Answered { index, nth, call_at, call, is_error });
+                        let call = Rc::clone(call);
+                        let (is_error, is_disposable) = (*is_error, *is_disposable);
+                        results.push(Answered { index, nth, call_at, call, is_error, is_disposable });
                     }
                     nth += 1;
                 }

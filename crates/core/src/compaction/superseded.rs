@@ -40,7 +40,9 @@ pub(super) fn standings(results: &[Answered], policies: &ToolPolicies) -> Vec<St
         let later = source.and_then(|source| said.get(source));
         let is_newest = newer.insert(&result.call.tool);
         *standing = match later {
-            _ if policies.keep(&result.call.tool) == Some(KeepResults::Disposable) => {
+            _ if result.is_disposable
+                || policies.keep(&result.call.tool) == Some(KeepResults::Disposable) =>
+            {
                 Standing::Superseded(DISPOSABLE)
             }
             _ if policies.keep(&result.call.tool) == Some(KeepResults::Newest) && !is_newest => {

@@ -2,8 +2,8 @@
 
 use super::Item;
 use crate::error::Result;
-use crate::message::Part;
-use crate::wire::{self, Format};
+use crate::message::{Part, ToolResult};
+use crate::wire::{self, Format, Mark};
 use std::cell::OnceCell;
 use std::rc::Rc;
 
@@ -22,7 +22,7 @@ impl PartialEq for KnownExchange {
 #[derive(Debug)]
 pub(crate) enum ExchangePart {
     Call(Rc<KnownCall>),
-    Result { call_id: Box<str>, is_error: bool },
+    Result { call_id: Box<str>, is_error: bool, is_disposable: bool },
 }
 
 impl ExchangePart {
@@ -90,9 +90,11 @@ impl Item {
                 arguments: (&*call.arguments).into(),
                 facts: OnceCell::new(),
             }))),
-            Part::ToolResult(result) => {
-                Some(ExchangePart::Result { call_id: (&*result.call_id).into(), is_error: result.is_error })
-            }
+            Part::ToolResult(ToolResult { call_id, is_error, mark, .. }) => Some(ExchangePart::Result {
+                call_id: (&**call_id).into(),
+                is_error: *is_error,
+                is_disposable: *mark == Some(Mark::Disposable),
+            }),
             _ => None,
         });
         Ok(known.get_or_init(|| parts.collect()))

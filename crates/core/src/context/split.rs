@@ -119,6 +119,7 @@ mod tests {
             text: "r".into(),
             is_error: false,
             media: Vec::new(),
+            mark: None,
         };
         Message { role: Role::Tool, parts: vec![Part::ToolResult(result)] }
     }

@@ -149,7 +149,7 @@ async fn measure_all(
             let value = wire::parse(given.first + nth, body)?;
             let message = wire::take(format, given.first + nth, &value)?;
             limits::check(given.first + nth, &value, &message)?;
-            (size_of(&settings, &message), kept_tools.as_mut().is_some_and(|kept| kept.note(&message)))
+            (size_of(&settings, &message), kept_tools.note(given.first + nth, &message)?)
         };
         let whose = MessageSource::New(given.nth + nth);
         if settings.app_counts {

@@ -48,8 +48,8 @@ fn owned(part: Part<'_>) -> Part<'static> {
             arguments: text(arguments),
             caller: caller.map(text),
         }),
-        Part::ToolResult(ToolResult { call_id, text: said, is_error, media }) => {
-            Part::ToolResult(ToolResult { call_id: text(call_id), text: text(said), is_error, media })
+        Part::ToolResult(ToolResult { call_id, text: said, is_error, media, mark }) => {
+            Part::ToolResult(ToolResult { call_id: text(call_id), text: text(said), is_error, media, mark })
         }
         Part::Compaction { chars } => Part::Compaction { chars },
     }

@@ -30,7 +30,13 @@ fn call<'a>(name: &'a str, arguments: &'a str) -> Part<'a> {
 
 fn result<'a>(text: &'a str, media: &[Media]) -> Part<'a> {
     let media = media.to_vec();
-    Part::ToolResult(ToolResult { call_id: "a".into(), text: text.into(), is_error: false, media })
+    Part::ToolResult(ToolResult {
+        call_id: "a".into(),
+        text: text.into(),
+        is_error: false,
+        media,
+        mark: None,
+    })
 }
 
 fn image(bytes: usize) -> Media {

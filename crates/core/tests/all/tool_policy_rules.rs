@@ -2,9 +2,10 @@
 
 use crate::superseded_rules::{result_of, step};
 use crate::support::*;
+use context_compactor_core::Code;
 use context_compactor_core::policy::Settings;
 use context_compactor_core::wire::Format;
-use context_compactor_store_tests::conversation::{assistant, exchange, user};
+use context_compactor_store_tests::conversation::{Body, assistant, body, exchange, user};
 use serde_json::{Value, json};
 
 fn policies(policies: Value, over: Value) -> Harness {
@@ -17,12 +18,7 @@ fn policies(policies: Value, over: Value) -> Harness {
     Harness::new(options)
 }
 
-fn run(
-    id: &str,
-    tool: &str,
-    nth: usize,
-    tokens: usize,
-) -> Vec<context_compactor_store_tests::conversation::Body> {
+fn run(id: &str, tool: &str, nth: usize, tokens: usize) -> Vec<Body> {
     step(id, tool, &json!({ "nth": nth }), &long(&format!("{tool} {nth}"), tokens))
 }
 
@@ -114,5 +110,67 @@ fn x4_what_has_no_effect_is_refused_and_says_what_to_switch_on() {
         let options: serde_json_borrow::Value<'_> = serde_json::from_str(&options).unwrap();
         let error = Settings::read(&options).unwrap_err();
         assert_eq!(error.field.as_deref(), Some(field), "{error}");
+    }
+}
+
+/// A call and its result with a mark of the app, in the formats that keep notes for others.
+fn marked(format: &str, id: &str, text: &str, keep: &str) -> Vec<Body> {
+    let notes = json!({ "contextCompactor": { "keep": keep } });
+    let [call, result] = match format {
+        "gemini" => [
+            json!({ "role": "model", "parts": [{ "functionCall": { "name": id, "args": { "nth": id } } }] }),
+            json!({ "role": "user", "parts": [
+                { "functionResponse": { "name": id, "response": { "output": text } }, "partMetadata": notes },
+            ] }),
+        ],
+        _ => [
+            json!({ "role": "assistant", "content": [
+                { "type": "tool-call", "toolCallId": id, "toolName": "look", "input": { "nth": id } },
+            ] }),
+            json!({ "role": "tool", "content": [
+                { "type": "tool-result", "toolCallId": id, "toolName": "look",
+                    "output": { "type": "text", "value": text }, "providerOptions": notes },
+            ] }),
+        ],
+    };
+    vec![body(&call), body(&result)]
+}
+
+fn said(format: &str, role: &str, text: &str) -> Body {
+    match format {
+        "gemini" => body(&json!({ "role": role, "parts": [{ "text": text }] })),
+        _ => body(&json!({ "role": role, "content": text })),
+    }
+}
+
+#[test]
+fn x4_a_result_may_say_itself_how_long_it_stays() {
+    for (format, model) in [("ai-sdk", "assistant"), ("gemini", "model")] {
+        let options = json!({ "format": format, "clear": { "keepRecent": 4 } });
+        let mut harness = policies(json!({}), options);
+        let (kept, shot) = (long("kept", 2_000), long("shot", 2_000));
+        harness.append(&[said(format, "user", "go")]);
+        harness.append(&marked(format, "a", &kept, "always"));
+        harness.append(&marked(format, "b", &shot, "disposable"));
+        for id in ["c", "d", "e", "f"] {
+            let text = long(id, 2_500);
+            let unmarked = marked(format, id, &text, "always").into_iter().map(|given| {
+                let mut message: Value = serde_json::from_str(&given).unwrap();
+                let part = if format == "gemini" { "parts" } else { "content" };
+                let part = message[part][0].as_object_mut().unwrap();
+                part.retain(|key, _| !["partMetadata", "providerOptions"].contains(&key.as_str()));
+                body(&message)
+            });
+            harness.append(&unmarked.collect::<Vec<_>>());
+        }
+        harness.append(&[said(format, model, "So it is.")]);
+        let sent = json!(harness.sent()).to_string();
+        assert!(sent.contains(&kept), "{format}: {sent}");
+        assert!(!sent.contains(&shot) && sent.contains("; no longer needed; "), "{format}: {sent}");
+        let wrong = harness.host.run(harness.session.append(marked(format, "g", "x", "ever"))).unwrap_err();
+        assert_eq!(
+            (wrong.code, wrong.field.as_deref()),
+            (Code::InvalidMessage, Some("contextCompactor.keep"))
+        );
     }
 }

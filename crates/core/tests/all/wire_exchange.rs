@@ -21,6 +21,7 @@ fn message(script: &str) -> Message<'_> {
                 text: "".into(),
                 is_error: false,
                 media: vec![],
+                mark: None,
             }),
             _ => Part::Text(word.to_owned().into()),
         }

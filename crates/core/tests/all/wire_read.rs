@@ -33,6 +33,7 @@ fn result<'a>(call_id: &'a str, text: &'a str, media: &[Media]) -> Part<'a> {
         text: text.into(),
         is_error: false,
         media: media.to_vec(),
+        mark: None,
     })
 }
 

@@ -311,6 +311,7 @@ pub fn messages(turns: &[Turn]) -> Vec<Message<'_>> {
                 text: Cow::Borrowed(&result.text),
                 is_error: result.is_error,
                 media: Vec::new(),
+                mark: None,
             })
         }));
         if !text.is_empty() {

@@ -3,6 +3,7 @@
 use super::output::{self, Output};
 use super::{kind, options, read, role, text_of};
 use crate::error::Result;
+use crate::mark::mark;
 use crate::message::{Pairing, Part, Role, ToolCall, ToolResult};
 use crate::read::At;
 use crate::{edit, tagged};
@@ -55,7 +56,8 @@ fn push_part<'a>(kind: Cow<'a, str>, part: &At<'a>, role: Role, parts: &mut Vec<
                 None => Output::of_text(Cow::Borrowed(""), false),
             };
             let (text, is_error, media) = (found.text, found.is_error, found.media);
-            parts.push(Part::ToolResult(ToolResult { call_id, text, is_error, media }));
+            let mark = mark(tagged::given(value, "providerOptions"));
+            parts.push(Part::ToolResult(ToolResult { call_id, text, is_error, media, mark }));
             parts.extend(found.rest);
         }
         _ => {

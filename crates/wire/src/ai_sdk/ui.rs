@@ -3,6 +3,7 @@
 use super::output::{self, Output};
 use super::{is_true, kind, options, read, text_of};
 use crate::error::Result;
+use crate::mark::mark;
 use crate::message::{Pairing, Part, ToolCall, ToolResult};
 use crate::read::At;
 use crate::{edit, tagged};
@@ -74,7 +75,8 @@ fn push_tool<'a>(kind: Cow<'a, str>, part: &At<'a>, parts: &mut Vec<Part<'a>>) -
     let arguments = Cow::Owned(input.map(tagged::plain_json).unwrap_or_default());
     parts.push(Part::ToolCall(ToolCall { id: id.clone(), name, arguments, caller: options::caller(value) }));
     if let Some(Output { text, is_error, media, rest }) = result(value) {
-        parts.push(Part::ToolResult(ToolResult { call_id: id, text, is_error, media }));
+        let mark = mark(tagged::given(value, "callProviderMetadata"));
+        parts.push(Part::ToolResult(ToolResult { call_id: id, text, is_error, media, mark }));
         parts.extend(rest);
     }
     Ok(())

@@ -161,7 +161,7 @@ fn result<'a>(block: &At<'a>, parts: &mut Vec<Part<'a>>) -> Result<()> {
         }
     }
     let text = crate::join(texts);
-    parts.push(Part::ToolResult(ToolResult { call_id, text, is_error, media: items }));
+    parts.push(Part::ToolResult(ToolResult { call_id, text, is_error, media: items, mark: None }));
     parts.extend(rest);
     Ok(())
 }

@@ -20,6 +20,7 @@ pub(super) const TOOL_CALL: Name = Name("toolCall", "tool_call");
 pub(super) const TOOL_RESPONSE: Name = Name("toolResponse", "tool_response");
 pub(super) const THOUGHT_SIGNATURE: Name = Name("thoughtSignature", "thought_signature");
 pub(super) const MIME_TYPE: Name = Name("mimeType", "mime_type");
+pub(super) const PART_METADATA: Name = Name("partMetadata", "part_metadata");
 pub(super) const TOOL_TYPE: Name = Name("toolType", "tool_type");
 
 /// What a part holds: one of these.
@@ -43,7 +44,7 @@ const ABOUT: [Name; 7] = [
     Name("mediaResolution", "media_resolution"),
     Name("mediaProcessing", "media_processing"),
     Name("speechMetadata", "speech_metadata"),
-    Name("partMetadata", "part_metadata"),
+    PART_METADATA,
 ];
 
 impl Name {

@@ -4,6 +4,7 @@ use super::names::{self, Name};
 use super::response;
 use crate::Hints;
 use crate::error::Result;
+use crate::mark::{Mark, mark};
 use crate::message::{Media, MediaKind, Message, Pairing, Part, Role, ToolCall, ToolResult};
 use crate::read::{At, named, of_user};
 use crate::{picture, tagged};
@@ -76,7 +77,9 @@ fn read_data<'a>(key: &'a str, data: &At<'a>, part: &At<'a>, parts: &mut Vec<Par
                 caller: None,
             }));
         }
-        "functionResponse" | "function_response" => result(data, parts)?,
+        "functionResponse" | "function_response" => {
+            result(data, mark(names::PART_METADATA.of(part.value())), parts)?
+        }
         _ => parts.push(match media(key, data.value()) {
             Some(media) => Part::Media(media),
             None => {
@@ -137,7 +140,7 @@ fn tie<'a>(key: &'a str, data: &'a Value<'a>) -> Pairing<'a> {
     }
 }
 
-fn result<'a>(at: &At<'a>, parts: &mut Vec<Part<'a>>) -> Result<()> {
+fn result<'a>(at: &At<'a>, mark: Option<Mark>, parts: &mut Vec<Part<'a>>) -> Result<()> {
     let call_id = paired(at)?;
     let response::Read { text, is_error, rest } = response::read(at.value());
     let mut items = Vec::new();
@@ -153,7 +156,7 @@ fn result<'a>(at: &At<'a>, parts: &mut Vec<Part<'a>>) -> Result<()> {
             }
         }
     }
-    parts.push(Part::ToolResult(ToolResult { call_id, text, is_error, media: items }));
+    parts.push(Part::ToolResult(ToolResult { call_id, text, is_error, media: items, mark }));
     let others = others.into_iter().chain((rest > 0).then_some(("response", rest)));
     parts.extend(others.map(|(kind, chars)| Part::Opaque {
         kind: Cow::Borrowed(kind),

@@ -9,6 +9,7 @@ pub mod limits;
 
 pub use exchange::Exchanges;
 
+use crate::mark::Mark;
 use std::borrow::Cow;
 
 /// Who a message is from.
@@ -119,6 +120,8 @@ pub struct ToolResult<'a> {
     pub is_error: bool,
     /// Images and documents inside the result.
     pub media: Vec<Media>,
+    /// How long it stays, where the app says so.
+    pub mark: Option<Mark>,
 }
 
 /// A media part: what its token cost depends on, never its bytes.

@@ -245,7 +245,7 @@ fn result<'a>(at: &At<'a>, legacy: bool, parts: &mut Vec<Part<'a>>) -> Result<()
         }
     }
     let text = crate::join(texts);
-    parts.push(Part::ToolResult(ToolResult { call_id, text, is_error: false, media }));
+    parts.push(Part::ToolResult(ToolResult { call_id, text, is_error: false, media, mark: None }));
     parts.extend(rest);
     Ok(())
 }

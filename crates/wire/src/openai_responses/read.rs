@@ -65,7 +65,13 @@ pub(super) fn message<'a>(index: usize, value: &'a Value<'a>) -> Result<Message<
             let failed = item::text_field(value, "status").as_deref() == Some("failed");
             let text = at.get("output").map_or(Ok(Cow::Borrowed("")), |output| output.text())?;
             let call_id = call_id(&at)?;
-            parts.push(Part::ToolResult(ToolResult { call_id, text, is_error: failed, media: Vec::new() }));
+            parts.push(Part::ToolResult(ToolResult {
+                call_id,
+                text,
+                is_error: failed,
+                media: Vec::new(),
+                mark: None,
+            }));
         }
         "computer_call_output" => {
             let screenshot = at.need_object("output")?;
@@ -136,7 +142,7 @@ fn call_id<'a>(at: &At<'a>) -> Result<Cow<'a, str>> {
 }
 
 fn result<'a>(call_id: Cow<'a, str>, text: Cow<'a, str>, media: Vec<Media>) -> Part<'a> {
-    Part::ToolResult(ToolResult { call_id, text, is_error: false, media })
+    Part::ToolResult(ToolResult { call_id, text, is_error: false, media, mark: None })
 }
 
 /// A text, or an array of texts, images and files.

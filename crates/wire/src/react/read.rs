@@ -43,7 +43,13 @@ pub(super) fn turn<'a>(index: usize, value: &'a Value<'a>) -> Result<Message<'a>
     }
     if let Some(result) = at.get("result") {
         let text = text(&result)?;
-        parts.push(Part::ToolResult(ToolResult { call_id, text, is_error: false, media: Vec::new() }));
+        parts.push(Part::ToolResult(ToolResult {
+            call_id,
+            text,
+            is_error: false,
+            media: Vec::new(),
+            mark: None,
+        }));
     }
     Ok(Message { role: Role::Assistant, parts })
 }

@@ -35,6 +35,7 @@ pub(super) fn result(id: &str, text: &str, is_error: bool) -> Message<'static> {
         text: text.to_string().into(),
         is_error,
         media: Vec::new(),
+        mark: None,
     };
     Message { role: Role::Tool, parts: vec![Part::ToolResult(result)] }
 }

@@ -197,7 +197,8 @@ fn results_carry_the_name_of_the_call_that_they_answer() {
 
 #[test]
 fn a_result_without_its_call_has_no_name() {
-    let lone = ToolResult { call_id: "?".into(), text: "x".into(), is_error: false, media: Vec::new() };
+    let lone =
+        ToolResult { call_id: "?".into(), text: "x".into(), is_error: false, media: Vec::new(), mark: None };
     let messages = [Message { role: Role::Tool, parts: vec![Part::ToolResult(lone)] }];
     assert!(
         build(&messages, &PromptOptions::default()).unwrap().messages[0]

@@ -57,7 +57,7 @@ pub fn call<'a>(id: &'a str, name: &'a str, arguments: &'a str) -> Part<'a> {
 
 pub fn result<'a>(call_id: &'a str, text: &'a str, is_error: bool, media: &[Media]) -> Part<'a> {
     let (call_id, text) = (call_id.into(), text.into());
-    Part::ToolResult(ToolResult { call_id, text, is_error, media: media.to_vec() })
+    Part::ToolResult(ToolResult { call_id, text, is_error, media: media.to_vec(), mark: None })
 }
 
 pub fn media(kind: MediaKind, bytes: usize) -> Media {
