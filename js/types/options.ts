@@ -37,15 +37,14 @@ export type Mode = "developer" | "planning" | "debugger" | "assistant";
 /** A strategy of compaction with its numbers: which steps it takes, when, and how much it keeps. Default: `balanced`. */
 export type Preset = Names["preset"];
 
-/** How the results of one tool are treated (option `toolPolicies`). Fields that are left out: as for any tool. */
+/** How the results of one tool are treated (option `toolPolicies`). A field that is left out changes nothing for the tool. */
 export interface ToolPolicy {
-  /** `always`: results stay verbatim, as what is pinned; it holds for results that are appended while the option is given, and
-   *  stays true for them. `newest`: of the tool's results all but the newest leave first. `disposable`: all of its results leave
-   *  first, once the model has answered them. The last two need option `clear`. */
+  /** `always`: results that are appended while this is set stay verbatim, as pinned messages do. `newest`: the tool's older results leave
+   *  first. `disposable`: all of its results leave first, once the model has answered them. The last two need option `clear`. */
   keep?: "always" | "newest" | "disposable";
-  /** Results of more tokens are stored, and the model sees a preview, as `admit.maxTokens` has it for the others. */
+  /** Results of more tokens are stored, and the model sees a preview, in place of `admit.maxTokens`. Needs option `admit`. */
   maxTokens?: number;
-  /** Results become this digest before they are sent, as those of the tools in `digest.tools`. Needs option `digest`. */
+  /** Results become this digest before they are sent, as if the tool stood in that list of `digest.tools`. Needs option `digest`. */
   digest?: "search" | "file" | "query" | "api";
 }
 

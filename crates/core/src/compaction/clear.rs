@@ -68,10 +68,7 @@ fn all_of(view: &View, old: &[(Answered, Standing)]) -> Result<Vec<Move>> {
     let leaving = Leaving::of(view, old);
     let since: HashMap<_, _> = old
         .iter()
-        .filter_map(|(result, standing)| match standing {
-            Standing::Superseded(since) => Some(((result.index, result.nth), *since)),
-            _ => None,
-        })
+        .filter_map(|(result, standing)| Some(((result.index, result.nth), standing.since()?)))
         .collect();
     let leaves = |item: &Item| holds(item, &leaving.results);
     let mut found = moves(view, usize::MAX, Placeholder::Cleared, &leaves, |piece| {

@@ -1,5 +1,6 @@
-//! Which results tell how things stand, and which do not any more (`X3`): what was changed, read or run again since is the first that
-//! may leave, the newest state of the files in work the last.
+//! Which results tell how things stand, and which do not any more (`X3`): what was read or run again since is the first that may
+//! leave, the newest state of the files in work the last. A read of a file that was only changed since is neither: with the changes
+//! it is how the file stands.
 
 use super::calls::{Answered, facts};
 use crate::context::CallFacts;
@@ -9,8 +10,10 @@ use std::collections::{HashMap, HashSet};
 /// What a result is worth beside the others of the context.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Standing {
-    /// A later call tells it anew, or made it untrue: what became of it.
+    /// A later call tells it anew: what became of it.
     Superseded(&'static str),
+    /// A file that was changed since.
+    Changed,
     /// Nothing later says the same.
     Stands,
     /// The newest state of a file that was changed here.
@@ -18,9 +21,21 @@ pub(super) enum Standing {
 }
 
 const CHANGED: &str = "the file was changed since";
+const RENEWED: &str = "the file was changed and read again since";
 const AGAIN: &str = "the same call was made again since";
 const NEWER: &str = "the tool has a newer result";
 const DISPOSABLE: &str = "no longer needed";
+
+impl Standing {
+    /// What became of it since.
+    pub(super) fn since(self) -> Option<&'static str> {
+        match self {
+            Standing::Superseded(since) => Some(since),
+            Standing::Changed => Some(CHANGED),
+            Standing::Stands | Standing::InWork => None,
+        }
+    }
+}
 
 /// The standing of each of these results, which are all of a context in their order, with what the app says of their tools.
 pub(super) fn standings(results: &[Answered], policies: &ToolPolicies) -> Vec<Standing> {
@@ -30,7 +45,9 @@ pub(super) fn standings(results: &[Answered], policies: &ToolPolicies) -> Vec<St
     let mut standings = vec![Standing::Stands; results.len()];
     // From the newest on: what later calls said, and what they changed.
     let mut said: HashMap<&str, bool> = HashMap::new();
+    let mut read_since: HashSet<&str> = HashSet::new();
     let mut changed_since: HashSet<&str> = HashSet::new();
+    let mut renewed: HashSet<&str> = HashSet::new();
     let mut newer: HashSet<&str> = HashSet::new();
     for (result, standing) in results.iter().zip(&mut standings).rev() {
         let CallFacts { source, named, files } = facts(&result.call);
@@ -51,17 +68,20 @@ pub(super) fn standings(results: &[Answered], policies: &ToolPolicies) -> Vec<St
             // One that failed later tells nothing in the place of one that did not.
             Some(succeeded) if *succeeded || result.is_error => Standing::Superseded(AGAIN),
             _ if result.is_error || !reads => Standing::Stands,
-            _ if files.iter().all(|file| changed_since.contains(&*file.path)) => {
-                Standing::Superseded(CHANGED)
-            }
+            _ if files.iter().all(|file| renewed.contains(&*file.path)) => Standing::Superseded(RENEWED),
+            _ if files.iter().any(|file| changed_since.contains(&*file.path)) => Standing::Changed,
             _ if files.iter().any(|file| changed.contains(&*file.path)) => Standing::InWork,
             _ => Standing::Stands,
         };
         if let Some(source) = source {
             *said.entry(source).or_default() |= !result.is_error;
         }
-        if !result.is_error {
-            changed_since.extend(files.iter().filter(|file| file.changes).map(|file| &*file.path));
+        for file in files.iter().filter(|_| !result.is_error) {
+            match file.changes {
+                false => read_since.insert(&file.path),
+                true if read_since.contains(&*file.path) => renewed.insert(&file.path),
+                true => changed_since.insert(&file.path),
+            };
         }
     }
     standings

@@ -194,10 +194,10 @@ pub static OPTIONS: &[Row] = &[
     Row::count("digest.minTokens", 0).at(place!(process.min_tokens)).was(was!["factor3.minTokens"]).of(Rung::Process)
         .doc(doc!("Results of fewer tokens are not reduced.")),
     Row::value("toolPolicies", "Record<string, ToolPolicy>")
-        .doc(doc!("How to treat the results of single tools, by the tool's name in any letter case. `keep: \"always\"`: they stay verbatim, as what is \
-            pinned; for results that come later, also after the option is gone. `\"newest\"`: older results of the tool leave first. \
-            `\"disposable\"`: all of them leave first, once the model has answered them. `maxTokens` stands for `admit.maxTokens`, and `digest` \
-            (`\"search\"`, `\"file\"`, `\"query\"`, `\"api\"`) for a place in `digest.tools`.")),
+        .doc(doc!("How to treat the results of single tools, by the tool's name in any letter case. `keep: \"always\"`: results that are appended \
+            while this is set stay verbatim, as pinned messages do. `\"newest\"`: the tool's older results leave first. `\"disposable\"`: all of its \
+            results leave first, once the model has answered them. `maxTokens`: in place of `admit.maxTokens`. `digest` (`\"search\"`, `\"file\"`, \
+            `\"query\"`, `\"api\"`): as if the tool stood in that list of `digest.tools`.")),
     Row::group("admit").or_false()
         .doc(doc!("Store large new results, and show the model a preview with a reference. `false`: off. On in presets `balanced` and `layered`.")),
     Row::count("admit.maxTokens", 1).at(place!(layered.large_output_tokens)).scaled(200).was(was!["layered.largeOutputTokens"]).of(Rung::Admit)
