@@ -1,6 +1,6 @@
 //! What the messages of a context call and answer: found once for each, whatever asks for it how often.
 
-use super::Item;
+use super::{Item, Size};
 use crate::error::Result;
 use crate::message::{Part, ToolResult};
 use crate::wire::{self, Format, Mark};
@@ -8,8 +8,15 @@ use std::cell::OnceCell;
 use std::rc::Rc;
 
 /// What was found of a message; an item that is made of another takes it along as long as the text is the same.
-#[derive(Debug, Clone, Default)]
-pub(super) struct KnownExchange(Rc<OnceCell<Vec<ExchangePart>>>);
+#[derive(Debug, Clone)]
+pub(super) struct KnownExchange(Option<Rc<OnceCell<Vec<ExchangePart>>>>);
+
+impl KnownExchange {
+    /// Of a message of this size: only one with calls or results has an exchange.
+    pub(super) fn of(size: &Size) -> Self {
+        KnownExchange((size.calls + size.results > 0).then(Rc::default))
+    }
+}
 
 /// It follows from the text.
 impl PartialEq for KnownExchange {
@@ -72,12 +79,9 @@ pub(crate) struct TouchedFile {
 impl Item {
     /// Its calls and results, in their order.
     pub(crate) fn exchange(&self, format: Format) -> Result<&[ExchangePart]> {
-        let KnownExchange(known) = &self.known;
+        let KnownExchange(Some(known)) = &self.known else { return Ok(&[]) };
         if let Some(known) = known.get() {
             return Ok(known);
-        }
-        if self.size.calls == 0 && self.size.results == 0 {
-            return Ok(&[]);
         }
         let index = self.origin.place().map_or(0, |place| place.index);
         let value = wire::parse(index, &self.body)?;

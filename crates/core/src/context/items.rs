@@ -25,7 +25,7 @@ pub struct Item {
 impl Item {
     /// A message of which nothing else is known.
     pub fn new(body: Rc<str>, size: Size, origin: Origin) -> Self {
-        Item { body, size, origin, known: KnownExchange::default() }
+        Item { body, origin, known: KnownExchange::of(&size), size }
     }
 }
 
