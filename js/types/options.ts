@@ -44,8 +44,9 @@ export interface ToolPolicy {
   keep?: "always" | "newest" | "disposable";
   /** Results of more tokens are stored, and the model sees a preview, in place of `admit.maxTokens`. Needs option `admit`. */
   maxTokens?: number;
-  /** Results become this digest before they are sent, as if the tool stood in that list of `digest.tools`. Needs option `digest`. */
-  digest?: "search" | "file" | "query" | "api";
+  /** Results become this digest before they are sent, as if the tool stood in that list of `digest.tools`; `false`: they become none.
+   *  Needs option `digest`. */
+  digest?: "search" | "file" | "query" | "api" | false;
 }
 
 /** A window size that a model can be run with (option `profiles` of preset `checkpoint`). */

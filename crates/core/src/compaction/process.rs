@@ -8,7 +8,7 @@ use super::shape::{digest, is_error, is_structured};
 use crate::context::{Item, KnownCall, Placeholder};
 use crate::error::Result;
 use crate::log::View;
-use crate::policy::{Digest, Rung, Trigger};
+use crate::policy::{Digest, Rung, ToolDigest, Trigger};
 use std::collections::HashMap;
 use std::rc::Rc;
 
@@ -42,7 +42,11 @@ fn propose(view: &View) -> Result<Vec<Move>> {
     }
     let kinds = answered(view)?.into_iter().filter(|result| !result.is_error).filter_map(|result| {
         let Answered { index, nth, call, .. } = result;
-        let kind = settings.tool_policies.digest(&call.tool).or_else(|| tools.kind(&call.tool))?;
+        let kind = match settings.tool_policies.digest(&call.tool) {
+            Some(ToolDigest::As(kind)) => kind,
+            Some(ToolDigest::None) => return None,
+            None => tools.kind(&call.tool)?,
+        };
         Some(((index, nth), (kind, call)))
     });
     let kinds: HashMap<(usize, usize), (Digest, Rc<KnownCall>)> = kinds.collect();

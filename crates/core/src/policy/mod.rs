@@ -30,6 +30,7 @@ pub use row::{Calls, Documented, Off, OptionKind, Row};
 pub use rung::Rung;
 pub use settings::{PinProposals, PrefixMismatch, ProcessTools, Settings, Summariser};
 pub use standalone::StandaloneOptions;
+pub(crate) use tools::ToolDigest;
 pub use tools::{KeepResults, ToolPolicies};
 pub use trigger::Trigger;
 

@@ -197,7 +197,7 @@ pub static OPTIONS: &[Row] = &[
         .doc(doc!("How to treat the results of single tools, by the tool's name in any letter case. `keep: \"always\"`: results that are appended \
             while this is set stay verbatim, as pinned messages do. `\"newest\"`: the tool's older results leave first. `\"disposable\"`: all of its \
             results leave first, once the model has answered them. `maxTokens`: in place of `admit.maxTokens`. `digest` (`\"search\"`, `\"file\"`, \
-            `\"query\"`, `\"api\"`): as if the tool stood in that list of `digest.tools`.")),
+            `\"query\"`, `\"api\"`): as if the tool stood in that list of `digest.tools`; `false`: results of the tool become no digest.")),
     Row::group("admit").or_false()
         .doc(doc!("Store large new results, and show the model a preview with a reference. `false`: off. On in presets `balanced` and `layered`.")),
     Row::count("admit.maxTokens", 1).at(place!(layered.large_output_tokens)).scaled(200).was(was!["layered.largeOutputTokens"]).of(Rung::Admit)

@@ -31,7 +31,7 @@ impl<'v> OptionReader<'v> {
         }
     }
 
-    fn get(&self, key: &str) -> Option<&'v Value<'v>> {
+    pub(super) fn get(&self, key: &str) -> Option<&'v Value<'v>> {
         let found = self.value?.as_object()?.get(key)?;
         (!found.is_null()).then_some(found)
     }

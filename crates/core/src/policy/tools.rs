@@ -33,14 +33,22 @@ const KEEPS: [(&str, KeepResults); 3] = [
 const DIGESTS: [(&str, Digest); 4] =
     [("search", Digest::Search), ("file", Digest::File), ("query", Digest::Query), ("api", Digest::Api)];
 
+/// What becomes of the results of a tool before they are sent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum ToolDigest {
+    As(Digest),
+    /// They stay as they are, whatever the lists of tools say.
+    None,
+}
+
 /// What the app says of one tool.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct ToolPolicy {
     pub(crate) keep: Option<KeepResults>,
     /// Longer results are stored and previewed before they are sent.
     pub(crate) max_tokens: Option<usize>,
-    /// Results become this digest.
-    pub(crate) digest: Option<Digest>,
+    /// Results become this digest, or none.
+    pub(crate) digest: Option<ToolDigest>,
 }
 
 /// What the app says, by the tool's name in lower case.
@@ -59,7 +67,10 @@ impl ToolPolicies {
             let policy = ToolPolicy {
                 keep: reader.choice("keep", &KEEPS)?,
                 max_tokens: reader.integer("maxTokens", 1, MAX)?,
-                digest: reader.choice("digest", &DIGESTS)?,
+                digest: match reader.get("digest") {
+                    Some(Value::Bool(false)) => Some(ToolDigest::None),
+                    _ => reader.choice("digest", &DIGESTS)?.map(ToolDigest::As),
+                },
             };
             let needs =
                 |is_given: bool, rung: Rung, key: &str, on: &str| match is_given && !rungs.contains(&rung) {
@@ -88,8 +99,8 @@ impl ToolPolicies {
         self.of(tool)?.keep
     }
 
-    /// The digest of results of the tool, where one is said.
-    pub(crate) fn digest(&self, tool: &str) -> Option<Digest> {
+    /// What becomes of results of the tool, where that is said.
+    pub(crate) fn digest(&self, tool: &str) -> Option<ToolDigest> {
         self.of(tool)?.digest
     }
 

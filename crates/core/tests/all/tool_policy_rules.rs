@@ -90,11 +90,15 @@ fn x4_a_tool_has_its_own_limit_and_its_own_digest() {
     let rows =
         json!((0..200).map(|row| json!({ "id": row, "name": format!("row {row}") })).collect::<Vec<_>>());
     let options = json!({ "preset": "factor3", "clear": null, "recall": null, "compactAt": null });
-    let mut harness = policies(json!({ "list": { "digest": "query" } }), options);
+    let mut harness =
+        policies(json!({ "list": { "digest": "query" }, "fetch": { "digest": false } }), options);
     harness.append(&[user("go")]);
     harness.append(&step("a", "List", &json!({}), &rows.to_string()));
-    let shown = result_of(&harness.sent(), "a");
+    harness.append(&step("b", "Fetch", &json!({}), &rows.to_string()));
+    let sent = harness.sent();
+    let (shown, whole) = (result_of(&sent, "a"), result_of(&sent, "b"));
     assert!(shown.starts_with("[sample of the rows"), "{shown}");
+    assert_eq!(whole, rows.to_string());
 }
 
 #[test]
