@@ -194,7 +194,8 @@ fn path(word: &str) -> Option<&str> {
         path = before;
     }
     let drive = path.as_bytes().get(1) == Some(&b':') && path.contains('\\');
-    if path.contains("//") || path.contains("::") || (path.contains(':') && !drive) {
+    let bytes = path.as_bytes();
+    if bytes.windows(2).any(|two| two == b"//" || two == b"::") || (bytes.contains(&b':') && !drive) {
         return None;
     }
     let separators = path.bytes().filter(|b| *b == b'/' || (drive && *b == b'\\')).count();

@@ -34,19 +34,38 @@ const PREFIXES: [(&[u8], usize); 28] = [
     (b"cfut_", 32),
 ];
 
+/// The bytes that may be their second, by their first: two bytes tell of nearly all words that they begin like none of them.
+static HEADS: [u128; 128] = heads();
+
+#[expect(clippy::indexing_slicing, reason = "an index that is too large does not compile here")]
+const fn heads() -> [u128; 128] {
+    let mut heads = [0; 128];
+    let mut nth = 0;
+    while nth < PREFIXES.len() {
+        let (prefix, _) = PREFIXES[nth];
+        heads[prefix[0] as usize] |= 1 << prefix[1];
+        nth += 1;
+    }
+    heads
+}
+
 impl Scan<'_> {
     /// The key or token at `at`, by how it begins; its kind and its end.
     pub(super) fn prefixed(&self, at: usize, word: usize) -> Option<(Kind, usize)> {
         let rest = self.rest(at);
-        let first = rest.first().filter(|byte| byte.is_ascii_alphanumeric())?;
-        for (prefix, least) in PREFIXES {
-            // Most words begin like none of them: one byte of each tells.
-            if prefix.first() == Some(first) && rest.starts_with(prefix) {
+        let (first, second) = (*rest.first()?, rest.get(1).copied().unwrap_or(u8::MAX));
+        if !first.is_ascii_alphanumeric() {
+            return None;
+        }
+        let may_begin =
+            HEADS.get(usize::from(first)).is_some_and(|heads| second < 128 && heads >> second & 1 == 1);
+        for (prefix, least) in PREFIXES.iter().filter(|_| may_begin) {
+            if rest.starts_with(prefix) {
                 let from = at + prefix.len();
                 let length = self.run(from, is_word);
                 let said = self.bytes.get(from..from + length)?;
                 let random = said.iter().any(u8::is_ascii_digit);
-                return (length >= least && random).then_some((Kind::ApiKey, from + length));
+                return (length >= *least && random).then_some((Kind::ApiKey, from + length));
             }
         }
         if rest.starts_with(b"SG.") {
