@@ -73,7 +73,7 @@ impl Session {
         self.slot.look(|state| {
             let items = state.context.items();
             let is_new = |item: &&Item| since <= item.origin.place().map(|place| place.seq);
-            let new = items.iter().rev().take_while(|item| since.is_none() || is_new(item)).count();
+            let new = items.iter().rev().take_while(is_new).count();
             state.view().unanswered(items.get(items.len() - new..).unwrap_or_default())
         })?
     }
