@@ -24,8 +24,8 @@ export const s3 = [
     id: "S3.1",
     what: "results of any tool are cleared",
     file: `${core}/compaction/clear.rs`,
-    from: ".filter(|result| is_of_tools(&result.tool))",
-    to: ".filter(|result| tools.is_some() || is_of_tools(&result.tool))",
+    from: ".filter(|(result, _)| is_of_tools(&result.call.tool))",
+    to: ".filter(|(result, _)| tools.is_some() || is_of_tools(&result.call.tool))",
     tests: ["layered_rules"],
   },
   {

@@ -24,6 +24,7 @@ const EVERY = {
   pins: { match: () => false, proposals: "off" },
   redact: { secrets: false, text: (text) => text },
   digest: { minTokens: 100 },
+  toolPolicies: { search: { maxTokens: 500 } },
   admit: { maxTokens: 5_000 },
   offload: { minChars: 100 },
   clear: { keepRecent: 2 },
@@ -66,6 +67,7 @@ const SESSION = {
   systemPrompt: ["Be kind.", /reserveTokens/],
   background: [true, /openSession/],
   recall: [true, /openSession/],
+  handoff: [{ atFraction: 0.8 }, /openSession/],
   limits: [{ storeTimeoutMs: 5_000 }, /openSession/],
   onDiverged: ["throw", /openSession/],
 };

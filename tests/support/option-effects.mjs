@@ -213,6 +213,7 @@ export const EFFECTS = {
   "restoreFiles.maxFiles": [1],
   "restoreFiles.maxTokensPerFile": [150],
   "restoreFiles.maxTokens": [200],
+  "handoff.atFraction": [0.5],
   "limits.storeTimeoutMs": [5, { store: slow }],
   "state.value": [state, carried],
   "state.when": ["now", { ...carried, contextWindow: 200_000 }],

@@ -4,7 +4,7 @@
 use super::calls::{Answered, answered};
 use super::replace::{Move, Replacement, joined, moves};
 use super::rung::{MOVES_LATER, RungSpec, RungWork};
-use super::superseded::{Standing, standings};
+use super::superseded::{ResultStanding, standings};
 use crate::context::{Item, Offload, Place, Placeholder, Totals};
 use crate::error::Result;
 use crate::log::View;
@@ -35,7 +35,7 @@ pub(super) const RUNG: RungSpec = RungSpec {
 fn propose(view: &View) -> Result<Vec<Move>> {
     let old = old_results(view)?;
     let all = all_of(view, &old)?;
-    let is_kept = |(_, standing): &&(Answered, Standing)| *standing == Standing::InWork;
+    let is_kept = |(_, standing): &&(Answered, ResultStanding)| *standing == ResultStanding::InWork;
     if view.settings.numbers.layered.every_turn {
         return Ok(all);
     } else if !old.iter().any(|result| is_kept(&result)) {
@@ -58,7 +58,7 @@ fn most(view: &View) -> Result<Vec<Move>> {
 }
 
 /// What it may clear of these results.
-fn all_of(view: &View, old: &[(Answered, Standing)]) -> Result<Vec<Move>> {
+fn all_of(view: &View, old: &[(Answered, ResultStanding)]) -> Result<Vec<Move>> {
     let numbers = view.settings.numbers.layered;
     if old.is_empty() {
         return Ok(Vec::new());
@@ -104,7 +104,7 @@ fn holds(item: &Item, these: &BTreeSet<(usize, usize)>) -> bool {
 
 impl Leaving {
     /// Of these results those that no other leans on which stays.
-    fn of<'r>(view: &View, old: impl IntoIterator<Item = &'r (Answered, Standing)>) -> Leaving {
+    fn of<'r>(view: &View, old: impl IntoIterator<Item = &'r (Answered, ResultStanding)>) -> Leaving {
         let (mut results, calls): (BTreeSet<_>, _) =
             old.into_iter().map(|(result, _)| ((result.index, result.nth), result.call_at)).unzip();
         let leaning = view.context.totals().leaning > 0;
@@ -225,7 +225,7 @@ impl<'s> ClearGain<'s> {
 }
 
 /// The results of compactable tools, all but the newest.
-fn old_results(view: &View) -> Result<Vec<(Answered, Standing)>> {
+fn old_results(view: &View) -> Result<Vec<(Answered, ResultStanding)>> {
     let all = answered(view)?;
     let standings = standings(&all, &view.settings.tool_policies);
     let tools = &view.settings.compactable_tools;
@@ -238,7 +238,7 @@ fn old_results(view: &View) -> Result<Vec<(Answered, Standing)>> {
     let mut nth = 0;
     results.retain(|(_, standing)| {
         nth += 1;
-        nth <= old || (nth <= fresh && matches!(standing, Standing::Superseded(_)))
+        nth <= old || (nth <= fresh && matches!(standing, ResultStanding::Superseded(_)))
     });
     Ok(results)
 }

@@ -9,7 +9,7 @@ use std::collections::{HashMap, HashSet};
 
 /// What a result is worth beside the others of the context.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Standing {
+pub(super) enum ResultStanding {
     /// A later call tells it anew: what became of it.
     Superseded(&'static str),
     /// A file that was changed since.
@@ -26,23 +26,23 @@ const AGAIN: &str = "the same call was made again since";
 const NEWER: &str = "the tool has a newer result";
 const DISPOSABLE: &str = "no longer needed";
 
-impl Standing {
+impl ResultStanding {
     /// What became of it since.
     pub(super) fn since(self) -> Option<&'static str> {
         match self {
-            Standing::Superseded(since) => Some(since),
-            Standing::Changed => Some(CHANGED),
-            Standing::Stands | Standing::InWork => None,
+            ResultStanding::Superseded(since) => Some(since),
+            ResultStanding::Changed => Some(CHANGED),
+            ResultStanding::Stands | ResultStanding::InWork => None,
         }
     }
 }
 
 /// The standing of each of these results, which are all of a context in their order, with what the app says of their tools.
-pub(super) fn standings(results: &[Answered], policies: &ToolPolicies) -> Vec<Standing> {
+pub(super) fn standings(results: &[Answered], policies: &ToolPolicies) -> Vec<ResultStanding> {
     let succeeded = results.iter().filter(|result| !result.is_error);
     let files = succeeded.flat_map(|result| &facts(&result.call).files);
     let changed: HashSet<&str> = files.filter(|file| file.changes).map(|file| &*file.path).collect();
-    let mut standings = vec![Standing::Stands; results.len()];
+    let mut standings = vec![ResultStanding::Stands; results.len()];
     // From the newest on: what later calls said, and what they changed.
     let mut said: HashMap<&str, bool> = HashMap::new();
     let mut read_since: HashSet<&str> = HashSet::new();
@@ -60,18 +60,20 @@ pub(super) fn standings(results: &[Answered], policies: &ToolPolicies) -> Vec<St
             _ if result.is_disposable
                 || policies.keep(&result.call.tool) == Some(KeepResults::Disposable) =>
             {
-                Standing::Superseded(DISPOSABLE)
+                ResultStanding::Superseded(DISPOSABLE)
             }
             _ if policies.keep(&result.call.tool) == Some(KeepResults::Newest) && !is_newest => {
-                Standing::Superseded(NEWER)
+                ResultStanding::Superseded(NEWER)
             }
             // One that failed later tells nothing in the place of one that did not.
-            Some(succeeded) if *succeeded || result.is_error => Standing::Superseded(AGAIN),
-            _ if result.is_error || !reads => Standing::Stands,
-            _ if files.iter().all(|file| renewed.contains(&*file.path)) => Standing::Superseded(RENEWED),
-            _ if files.iter().any(|file| changed_since.contains(&*file.path)) => Standing::Changed,
-            _ if files.iter().any(|file| changed.contains(&*file.path)) => Standing::InWork,
-            _ => Standing::Stands,
+            Some(succeeded) if *succeeded || result.is_error => ResultStanding::Superseded(AGAIN),
+            _ if result.is_error || !reads => ResultStanding::Stands,
+            _ if files.iter().all(|file| renewed.contains(&*file.path)) => {
+                ResultStanding::Superseded(RENEWED)
+            }
+            _ if files.iter().any(|file| changed_since.contains(&*file.path)) => ResultStanding::Changed,
+            _ if files.iter().any(|file| changed.contains(&*file.path)) => ResultStanding::InWork,
+            _ => ResultStanding::Stands,
         };
         if let Some(source) = source {
             *said.entry(source).or_default() |= !result.is_error;

@@ -54,6 +54,8 @@ pub(crate) struct KnownCall {
     pub(crate) name: Box<str>,
     /// The arguments as JSON text.
     pub(crate) arguments: Box<str>,
+    /// The code of another call made it (programmatic tool calling).
+    pub(crate) is_by_code: bool,
     /// What the arguments say, where somebody looked.
     pub(crate) facts: OnceCell<CallFacts>,
 }
@@ -92,6 +94,7 @@ impl Item {
                 tool: call.name.to_lowercase().into(),
                 name: (&*call.name).into(),
                 arguments: (&*call.arguments).into(),
+                is_by_code: call.caller.is_some(),
                 facts: OnceCell::new(),
             }))),
             Part::ToolResult(ToolResult { call_id, is_error, mark, .. }) => Some(ExchangePart::Result {

@@ -1,7 +1,10 @@
 //! When a session acts, and what may leave its prompt before (`W1`, `W2`).
 
 use super::state::State;
+use crate::context::{ExchangePart, Item};
+use crate::message::Role;
 use crate::policy::When;
+use crate::text::grouped;
 
 /// Attempts that failed make the next one wait twice as long each, but for no more of them than this.
 const MOST_DOUBLINGS: u32 = 4;
@@ -33,6 +36,48 @@ impl State {
     /// Tokens of a prompt at which the session acts: what does not fit is acted on whatever the preset says.
     pub(crate) fn threshold(&self) -> usize {
         self.settings.threshold.of(self.fixed_tokens).min(self.settings.hard_limit)
+    }
+
+    /// What the model is told once, when it is near the threshold (`X11`): how much room is left. Nothing where the prompt ends with what
+    /// the model said, or its format has no place for it.
+    pub(crate) fn notice_of_room(&mut self) -> Option<String> {
+        let from = self.settings.handoff?;
+        let (tokens, threshold) = (self.tokens(), self.threshold());
+        if (tokens as f64) < threshold as f64 * from {
+            self.told_room = false;
+        }
+        let is_near = tokens as f64 >= threshold as f64 * from && tokens < threshold;
+        if !is_near
+            || self.told_room
+            || !self.format().wire().takes_summary()
+            || !self.ends_with_room_for_text()
+        {
+            return None;
+        }
+        let left = threshold - tokens;
+        let about = grouped(if left > 1_000 { left / 100 * 100 } else { left });
+        Some(format!(
+            "About {about} tokens are left until a summary takes the place of the older messages. What is written down before that, in a \
+             file or in an answer, stays exact."
+        ))
+    }
+
+    /// False where the prompt ends with what the model said, or with results of calls that its own code made: no text may follow them.
+    fn ends_with_room_for_text(&self) -> bool {
+        let ends = self.context.newest().next();
+        let is_by_code = |item: &Item| {
+            let calls =
+                item.exchange(self.format()).unwrap_or_default().iter().filter_map(ExchangePart::call);
+            calls.into_iter().any(|call| call.is_by_code)
+        };
+        match ends {
+            Some((_, last)) if last.size.role == Role::Assistant => false,
+            Some((_, last)) if last.size.results > 0 => {
+                let calling = self.context.newest().find(|(_, item)| item.size.calls > 0);
+                calling.is_none_or(|(_, item)| !is_by_code(item))
+            }
+            _ => true,
+        }
     }
 
     /// True when the session acts.

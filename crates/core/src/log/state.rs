@@ -69,6 +69,8 @@ pub(crate) struct State {
     pub(crate) tool_tokens: usize,
     /// The part of the app's live facts, which stand behind the messages.
     pub(crate) live_tokens: usize,
+    /// The model was told how much room is left, and there was no more since.
+    pub(crate) told_room: bool,
     /// The model was given the tool that reads what left the prompt.
     pub(crate) recalls: bool,
     /// Attempts at a summary that failed since one was made.
@@ -183,6 +185,7 @@ impl State {
             prompt_tokens: 0,
             tool_tokens: 0,
             live_tokens: 0,
+            told_room: false,
             recalls: false,
             failures: 0,
             pays: false,

@@ -270,6 +270,11 @@ pub static OPTIONS: &[Row] = &[
         .doc(doc!("The most tokens of one file; a longer one is cut at the end.")),
     Row::count("restoreFiles.maxTokens", 1).at(place!(restore.max_tokens_total)).scaled(100).was(was!["layered.maxRestoreTokensTotal"])
         .doc(doc!("The most tokens of all files together.")),
+    Row::group("handoff").or_false().default("`false`").sessions("only a session prepares prompts one after the other; give it to openSession")
+        .doc(doc!("Tell the model once, before the threshold is reached, how many tokens are left until a summary takes the place of older messages, \
+            so that it can write down what matters. The notice is at the end of one prompt, with the live facts, and is not stored. `false`: off.")),
+    Row::fraction("handoff.atFraction").default("0.9").sessions("only a session prepares prompts one after the other; give it to openSession")
+        .doc(doc!("The notice is given from this fraction of `compactAt` on, 0..1.")),
     Row::group("limits").sessions("compact and planCompaction call no store; give it to openSession").doc(doc!("Limits of single calls.")),
     Row::range("limits.storeTimeoutMs", 1, u32::MAX as usize).sessions(OPENS).default("30,000")
         .doc(doc!("Time limit of one call of the store, in ms. After it the call fails with `store_unavailable` if nothing was written, with "

@@ -20,6 +20,9 @@ use crate::wire::provider::{Kind, Provider};
 use serde_json_borrow::Value;
 use std::collections::BTreeMap;
 
+/// Where the model is told how much room is left, as a fraction of the threshold.
+const HANDOFF: f64 = 0.9;
+
 /// The window that the presets' numbers were written for.
 pub(super) const DEFAULT_WINDOW: usize = 200_000;
 /// Room for an answer by default.
@@ -111,6 +114,7 @@ impl Settings {
             read_tools: tools(options, "restoreFiles.tools", &READ_TOOLS),
             process_tools: process_tools(options),
             tool_policies,
+            handoff: handoff(options),
             app_reads_files: options.has("restoreFiles.read"),
             format: options.choice("format", &Format::ALL.map(|format| (format.as_str(), format))),
             estimator: estimator(options.choice("advanced.estimator", &ESTIMATORS), model.as_deref()),
@@ -256,6 +260,12 @@ fn check_goal(goal: &OptionReader<'_>) -> Result<()> {
         }
     }
     Ok(())
+}
+
+/// From which fraction of the threshold on the model is told how much room is left.
+fn handoff(options: &GivenOptions<'_>) -> Option<f64> {
+    let is_on = options.has_group("handoff") && !options.is_off("handoff");
+    is_on.then(|| options.number("handoff.atFraction").unwrap_or(HANDOFF))
 }
 
 /// Names of tools, in lower case; none for every tool.

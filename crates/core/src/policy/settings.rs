@@ -102,6 +102,8 @@ pub struct Settings {
     pub process_tools: ProcessTools,
     /// What the app says of single tools.
     pub tool_policies: ToolPolicies,
+    /// From this fraction of the threshold on the model is told how much room is left.
+    pub handoff: Option<f64>,
     /// The app's `readFile` has the content of files.
     pub app_reads_files: bool,
     /// The messages' format, when the app says it.

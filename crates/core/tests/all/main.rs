@@ -44,6 +44,7 @@ mod gemini_recorded;
 mod gemini_rules;
 mod growth_rules;
 mod guard_rules;
+mod handoff_rules;
 mod heir_rules;
 mod import_rules;
 mod indeterminate_rules;

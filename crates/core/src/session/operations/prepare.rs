@@ -4,7 +4,7 @@
 
 use super::{LIVE_TEXT, OutItem, Session, begin_step, count_fixed};
 use crate::compaction::{self, ClimbPart, Climbed, CompactionResult, Edit, Run};
-use crate::error::{Code, ErrorParts, Result};
+use crate::error::{Code, Error, ErrorParts, Result};
 use crate::log::sent::PromptFront;
 use crate::log::{SessionGuard, price};
 use crate::policy::Trigger;
@@ -114,18 +114,36 @@ pub(super) struct Around {
     pub(super) front: Rc<PromptFront>,
     /// What goes behind them, in its fence; empty for nothing.
     live: String,
+    /// That says how much room is left.
+    tells_room: bool,
 }
 
 /// Counts what goes with the messages.
 pub(super) async fn fix(io: &Io, guard: &SessionGuard, mut texts: Vec<String>) -> Result<Around> {
-    if let Some(live) = texts.get_mut(LIVE_TEXT).filter(|live| !live.is_empty()) {
-        *live = (TO_LIVE.enter(io).await?.fenced)(guard, live)?;
+    let given = texts.get(LIVE_TEXT).cloned().unwrap_or_default();
+    if !given.is_empty() {
+        set_live(&mut texts, (TO_LIVE.enter(io).await?.fenced)(guard, &given)?);
     }
     let goal = guard.state().goal_text();
-    let fixed = count_fixed(io, &guard.settings(), guard.format(), &texts, goal.as_deref()).await?;
+    let count = async |texts: &[String]| {
+        let fixed = count_fixed(io, &guard.settings(), guard.format(), texts, goal.as_deref()).await?;
+        guard.state_mut().set_fixed(fixed);
+        Ok::<_, Error>(())
+    };
+    count(&texts).await?;
+    let mut tells_room = false;
+    let notice = guard.state_mut().notice_of_room();
+    if let Some(notice) = notice {
+        let live = if given.is_empty() { notice } else { format!("{given}\n\n{notice}") };
+        // Where there is no room for both, the app's own facts go before.
+        if let Ok(live) = (TO_LIVE.enter(io).await?.fenced)(guard, &live) {
+            set_live(&mut texts, live);
+            count(&texts).await?;
+            tells_room = true;
+        }
+    }
     let mut texts = texts.into_iter();
     let (prompt, tools, live) = (texts.next(), texts.next().unwrap_or_default(), texts.next());
-    guard.state_mut().set_fixed(fixed);
     guard.state_mut().note_tools(&tools);
     let mut front = Rc::default();
     if guard.settings().continues_prompts {
@@ -133,7 +151,14 @@ pub(super) async fn fix(io: &Io, guard: &SessionGuard, mut texts: Vec<String>) -
         let system = system.filter(|text| !text.is_empty()).collect::<Vec<_>>().join("\n\n");
         front = Rc::new(PromptFront { system, tools });
     }
-    Ok(Around { goal, front, live: live.unwrap_or_default() })
+    Ok(Around { goal, front, live: live.unwrap_or_default(), tells_room })
+}
+
+fn set_live(texts: &mut Vec<String>, live: String) {
+    texts.resize(texts.len().max(LIVE_TEXT + 1), String::new());
+    if let Some(text) = texts.get_mut(LIVE_TEXT) {
+        *text = live;
+    }
 }
 
 /// Climbs the ladder. Where that cannot be loaded, what fits is sent as it is, and the next prepare asks for it again.
@@ -158,7 +183,7 @@ async fn prepared(
     guard: &SessionGuard,
     run: Option<Run<'_>>,
     since: u64,
-    Around { goal, front, live }: Around,
+    Around { goal, front, live, tells_room }: Around,
 ) -> Result<Prepared> {
     let is_step = begin_step(&mut guard.state_mut());
     guard.store_or_warn(io).await?;
@@ -176,6 +201,7 @@ async fn prepared(
     let Sending { nth, kept, items, usage, mended } = sendable::send(io, guard, since, front).await?;
     let live =
         if live.is_empty() { None } else { (TO_LIVE.enter(io).await?.placed)(io, guard, &live, &items)? };
+    guard.state_mut().told_room |= tells_room && live.is_some();
     guard.state_mut().hand_out();
     if let Some(now) = priced {
         guard.state_mut().pay(now, is_step);
