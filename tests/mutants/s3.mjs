@@ -64,8 +64,8 @@ export const s3 = [
     id: "S3.1",
     what: "results are cleared only when the session acts",
     file: `${core}/compaction/clear.rs`,
-    from: "if view.settings.numbers.layered.every_turn { found }",
-    to: "if view.settings.numbers.layered.every_turn && view.usage.is_due { found }",
+    from: "if view.settings.numbers.layered.every_turn {",
+    to: "if view.settings.numbers.layered.every_turn && view.usage.is_due {",
     tests: ["layered_rules"],
   },
   {

@@ -43,7 +43,6 @@ pub use decimal::decimal;
 pub use detect::{detect, rate};
 pub use error::{Code, Error, ErrorParts, Result};
 pub use identity::{Hints, Identity, identity};
-pub use mark::Mark;
 pub use media::{media_of, with_media_text};
 pub use past::Past;
 pub use prose::with_text;

@@ -1,22 +1,12 @@
 //! What an app says of a single result, where its format keeps notes for others: how long the result stays. It is never read from a
 //! text.
 
+use crate::message::Mark;
 use crate::tagged;
 use serde_json_borrow::Value;
 
 /// The name of our notes.
 const OURS: &str = "contextCompactor";
-
-/// How long a result stays.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Mark {
-    /// Word for word, as what is pinned.
-    Always,
-    /// Until the model has read it.
-    Disposable,
-    /// Something else was written there.
-    Unknown,
-}
 
 /// The mark among notes by their owners' names: `{ contextCompactor: { keep: "always" } }`.
 pub(crate) fn mark(notes: Option<&Value<'_>>) -> Option<Mark> {

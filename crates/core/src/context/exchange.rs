@@ -2,8 +2,8 @@
 
 use super::{Item, Size};
 use crate::error::Result;
-use crate::message::{Part, ToolResult};
-use crate::wire::{self, Format, Mark};
+use crate::message::{Mark, Part, ToolResult};
+use crate::wire::{self, Format};
 use std::cell::OnceCell;
 use std::rc::Rc;
 

@@ -4,9 +4,8 @@
 use crate::context::ExchangePart;
 use crate::error::{Error, Result};
 use crate::log::SessionGuard;
-use crate::message::Message;
+use crate::message::{Mark, Message};
 use crate::policy::{KeepResults, ToolPolicies};
-use crate::wire::Mark;
 use std::collections::HashMap;
 
 /// Messages with calls that are looked at for the tool of a result: calls are answered soon.

@@ -9,7 +9,6 @@ pub mod limits;
 
 pub use exchange::Exchanges;
 
-use crate::mark::Mark;
 use std::borrow::Cow;
 
 /// Who a message is from.
@@ -122,6 +121,17 @@ pub struct ToolResult<'a> {
     pub media: Vec<Media>,
     /// How long it stays, where the app says so.
     pub mark: Option<Mark>,
+}
+
+/// How long a result stays, where the app says so.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Mark {
+    /// Word for word, as what is pinned.
+    Always,
+    /// Until the model has read it.
+    Disposable,
+    /// Something else was written there.
+    Unknown,
 }
 
 /// A media part: what its token cost depends on, never its bytes.
