@@ -44,8 +44,7 @@ export interface ToolPolicy {
   keep?: "always" | "newest" | "disposable";
   /** Results of more tokens are stored, and the model sees a preview, in place of `admit.maxTokens`. Needs option `admit`. */
   maxTokens?: number;
-  /** Results become this digest before they are sent, as if the tool stood in that list of `digest.tools`; `false`: they become none.
-   *  Needs option `digest`. */
+  /** Results become this digest before they are sent, whatever `digest.tools` says; `false`: they become none. Needs option `digest`. */
   digest?: "search" | "file" | "query" | "api" | false;
 }
 

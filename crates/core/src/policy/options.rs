@@ -197,7 +197,7 @@ pub static OPTIONS: &[Row] = &[
         .doc(doc!("How to treat the results of single tools, by the tool's name in any letter case. `keep: \"always\"`: results that are appended \
             while this is set stay verbatim, as pinned messages do. `\"newest\"`: the tool's older results leave first. `\"disposable\"`: all of its \
             results leave first, once the model has answered them. `maxTokens`: in place of `admit.maxTokens`. `digest` (`\"search\"`, `\"file\"`, \
-            `\"query\"`, `\"api\"`): as if the tool stood in that list of `digest.tools`; `false`: results of the tool become no digest.")),
+            `\"query\"`, `\"api\"`): results of the tool become this digest, whatever `digest.tools` says; `false`: they become none.")),
     Row::group("admit").or_false()
         .doc(doc!("Store large new results, and show the model a preview with a reference. `false`: off. On in presets `balanced` and `layered`.")),
     Row::count("admit.maxTokens", 1).at(place!(layered.large_output_tokens)).scaled(200).was(was!["layered.largeOutputTokens"]).of(Rung::Admit)
@@ -271,8 +271,8 @@ pub static OPTIONS: &[Row] = &[
     Row::count("restoreFiles.maxTokens", 1).at(place!(restore.max_tokens_total)).scaled(100).was(was!["layered.maxRestoreTokensTotal"])
         .doc(doc!("The most tokens of all files together.")),
     Row::group("handoff").or_false().default("`false`").sessions("only a session prepares prompts one after the other; give it to openSession")
-        .doc(doc!("Tell the model once, before the threshold is reached, how many tokens are left until a summary takes the place of older messages, \
-            so that it can write down what matters. The notice is at the end of one prompt, with the live facts, and is not stored. `false`: off.")),
+        .doc(doc!("Show the model a notice, before the threshold is reached: how many tokens are left until a summary takes the place of older \
+            messages, so that it can write down what matters. The notice is at the end of one prompt, with the live facts, and is not stored. `false`: off.")),
     Row::fraction("handoff.atFraction").default("0.9").sessions("only a session prepares prompts one after the other; give it to openSession")
         .doc(doc!("The notice is given from this fraction of `compactAt` on, 0..1.")),
     Row::group("limits").sessions("compact and planCompaction call no store; give it to openSession").doc(doc!("Limits of single calls.")),
