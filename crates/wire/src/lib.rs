@@ -18,7 +18,6 @@ mod foreign;
 mod gemini;
 mod identity;
 mod mark;
-mod media;
 pub mod message;
 pub mod named;
 pub mod objects;
@@ -43,14 +42,13 @@ pub use decimal::decimal;
 pub use detect::{detect, rate};
 pub use error::{Code, Error, ErrorParts, Result};
 pub use identity::{Hints, Identity, identity};
-pub use media::{media_of, with_media_text};
 pub use past::Past;
 pub use prose::with_text;
 pub use react::compare as compare_trajectories;
 pub use tools::{Calling, Tool, Tools};
 pub use trailing::{Rest, end, with_end, without_end};
 
-use crate::message::{Media, Message};
+use crate::message::Message;
 use crate::work::WorkDone;
 use serde::de::value::StrDeserializer;
 use serde::{Deserialize, Serialize};
@@ -277,16 +275,6 @@ pub trait Rules: Calling + Sync {
     /// object, and when the provider holds them to something else: a record of its own, a signature, what was said after
     /// them in the same message.
     fn with_call_arguments(&self, message: &Value<'_>, nth: usize, arguments: &str) -> Option<String>;
-
-    /// What a content block shows that is no text, where a text can stand for it.
-    fn shown(&self, _block: &Value<'_>) -> Option<Media> {
-        None
-    }
-
-    /// A content block that says this.
-    fn telling<'v>(&self, text: &str) -> Value<'v> {
-        edit::text_block(text)
-    }
 
     /// Checks the provider's rules. `strict` adds those that only some servers enforce (alternation, system first).
     fn validate(&self, messages: &[Value<'_>], strict: bool) -> Vec<Problem>;

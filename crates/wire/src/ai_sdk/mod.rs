@@ -21,7 +21,7 @@ use super::{
     tagged,
 };
 use crate::error::Result;
-use crate::message::{Media, Message};
+use crate::message::Message;
 use serde::Serialize;
 use serde_json_borrow::Value;
 use std::borrow::Cow;
@@ -102,17 +102,6 @@ impl Rules for AiSdk {
         }
         edit::replace_arguments(call, "input", arguments)?;
         Some(super::json(&edited))
-    }
-
-    fn shown(&self, block: &Value<'_>) -> Option<Media> {
-        let kind = text_of(block, "type")?;
-        let key = if tagged::given(block, "url").is_some() { "url" } else { "data" };
-        match &*kind {
-            "image" => Some(read::media(block, "image")),
-            "file" => Some(read::media(block, key)),
-            // Their places are results of tools alone.
-            kind => output::item_media(kind, block),
-        }
     }
 
     fn validate(&self, messages: &[Value<'_>], strict: bool) -> Vec<Problem> {

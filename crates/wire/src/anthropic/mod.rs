@@ -12,7 +12,7 @@ use super::{
     tagged,
 };
 use crate::error::Result;
-use crate::message::{Media, Message};
+use crate::message::Message;
 use serde_json_borrow::Value;
 use std::borrow::Cow;
 
@@ -78,10 +78,6 @@ impl Rules for Anthropic {
         }
         edit::replace_arguments(call, "input", arguments)?;
         Some(super::json(&edited))
-    }
-
-    fn shown(&self, block: &Value<'_>) -> Option<Media> {
-        read::media(&kind(block)?, block)
     }
 
     fn validate(&self, messages: &[Value<'_>], strict: bool) -> Vec<Problem> {

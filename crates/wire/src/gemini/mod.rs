@@ -13,7 +13,7 @@ mod turns;
 
 use super::{Author, Change, Evidence, Hints, Past, Problem, Repaired, Rules, Wire, edit, tagged};
 use crate::error::Result;
-use crate::message::{Media, Message};
+use crate::message::Message;
 use serde::Serialize;
 use serde_json_borrow::Value;
 
@@ -93,14 +93,6 @@ impl Rules for Gemini {
             arguments,
         )?;
         Some(super::json(&edited))
-    }
-
-    fn shown(&self, block: &Value<'_>) -> Option<Media> {
-        tagged::object(block)?.iter().find_map(|(key, data)| read::media(key, data))
-    }
-
-    fn telling<'v>(&self, text: &str) -> Value<'v> {
-        Value::Object([("text", edit::text(text))].into_iter().collect())
     }
 
     fn validate(&self, messages: &[Value<'_>], strict: bool) -> Vec<Problem> {

@@ -13,11 +13,9 @@ mod rules;
 mod tools;
 mod write;
 
-use super::{
-    Author, Change, Evidence, Format, Hints, Past, Problem, Repaired, Rules, Wire, blocks, edit, tagged,
-};
+use super::{Author, Change, Evidence, Format, Hints, Past, Problem, Repaired, Rules, Wire, blocks, tagged};
 use crate::error::Result;
-use crate::message::{Media, Message};
+use crate::message::Message;
 use serde_json_borrow::Value;
 
 pub(super) struct OpenaiResponses;
@@ -82,17 +80,6 @@ impl Rules for OpenaiResponses {
 
     fn with_call_arguments(&self, message: &Value<'_>, nth: usize, arguments: &str) -> Option<String> {
         if nth > 0 { None } else { write::with_call_arguments(message, arguments) }
-    }
-
-    fn shown(&self, block: &Value<'_>) -> Option<Media> {
-        // The output of a computer is a screenshot, and can be nothing else.
-        let kind = item::text_field(block, "type").filter(|kind| kind.starts_with("input_"))?;
-        read::media(&kind, block)
-    }
-
-    fn telling<'v>(&self, text: &str) -> Value<'v> {
-        let fields = [("type", edit::text("input_text")), ("text", edit::text(text))];
-        Value::Object(fields.into_iter().collect())
     }
 
     fn validate(&self, messages: &[Value<'_>], strict: bool) -> Vec<Problem> {

@@ -135,8 +135,9 @@ pub(super) async fn fix(io: &Io, guard: &SessionGuard, mut texts: Vec<String>) -
     let notice = guard.state_mut().notice_of_room();
     if let Some(notice) = notice {
         let live = if given.is_empty() { notice } else { format!("{given}\n\n{notice}") };
-        // Where there is no room for both, the app's own facts go before.
-        if let Ok(live) = (TO_LIVE.enter(io).await?.fenced)(guard, &live) {
+        // Where there is no room for both, the app's own facts go before; where its code cannot be loaded, the prompt goes without.
+        let fenced = TO_LIVE.enter(io).await.and_then(|to_live| (to_live.fenced)(guard, &live));
+        if let Ok(live) = fenced {
             set_live(&mut texts, live);
             count(&texts).await?;
             tells_room = true;
