@@ -70,7 +70,7 @@ export function contextCompactor(options: AgentsCompactorOptions = {}): AgentsCo
   const calls = new Calls();
   /** By the context of a run, for calls of tools whose answer only the runner saw. `null`: several conversations have it. */
   const places = new WeakMap<object, Session | null>();
-  const tools = threads.offersTools ? toolsOf(recall) : [];
+  const tools = threads.offersTools ? toolsOf(recall, threads.handsOff) : [];
   const wrapped = new WeakSet<object>();
   let hasProvider = false;
   let isFilter = false;
@@ -244,8 +244,8 @@ function countsOf(usage: any): object | undefined {
 }
 
 /** The recall tools as the runner executes them. */
-function toolsOf(execute: (name: string, input: string, toolCallId: string, context: unknown) => Promise<string>): any[] {
-  return Object.entries(recallTools(async () => "")).map(([name, { description, inputSchema }]) => ({
+function toolsOf(execute: (name: string, input: string, toolCallId: string, context: unknown) => Promise<string>, handsOff: boolean): any[] {
+  return Object.entries(recallTools(async () => "", handsOff)).map(([name, { description, inputSchema }]) => ({
     type: "function",
     name,
     description,

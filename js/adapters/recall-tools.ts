@@ -13,6 +13,8 @@ export interface ExecutableTool {
 export type ExecutableRecallTools = {
   recall_read: ExecutableTool;
   recall_search: ExecutableTool;
+  /** With `handoff`: lets the older messages leave, for the model's notes. */
+  new_context?: ExecutableTool;
 };
 
 const READ =
@@ -30,8 +32,20 @@ const REF =
   "The reference (off_… or m104k), copied exactly. m104k..m106x reads the messages from one to the other, m104k@12840 begins at " +
   "that character.";
 
-/** `execute` answers a call of the tool `name`. */
-export function recallTools(execute: (name: string, input: unknown, toolCallId: string) => Promise<string>): ExecutableRecallTools {
+const ANEW =
+  "Begins with a new context when a task is done or another one begins: the older messages leave your context, and your notes stand " +
+  "in their place, with what the user asked you to keep to. Nothing is deleted: recall_search finds what was said before. Call it " +
+  "alone, and not while you wait for other results.";
+
+const NOTES =
+  "What you need to go on without the older messages: the task and its state, decisions and their reasons, exact paths, names, " +
+  "numbers and errors, and what is left to do. Several sentences.";
+
+/** `execute` answers a call of the tool `name`. `handsOff`: the model may begin anew. */
+export function recallTools(
+  execute: (name: string, input: unknown, toolCallId: string) => Promise<string>,
+  handsOff: boolean,
+): ExecutableRecallTools {
   const tool = (name: string, description: string, properties: object, required: string): ExecutableTool => ({
     description,
     inputSchema: schema({ type: "object", properties, required: [required], additionalProperties: false }),
@@ -61,6 +75,7 @@ export function recallTools(execute: (name: string, input: unknown, toolCallId: 
       },
       "query",
     ),
+    ...(handsOff && { new_context: tool("new_context", ANEW, { notes: { type: "string", description: NOTES } }, "notes") }),
   };
 }
 

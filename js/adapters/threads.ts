@@ -112,6 +112,12 @@ export class Threads {
     return recall !== false && !(typeof recall === "object" && recall.tools === false);
   }
 
+  /** Whether a model may begin anew, too. */
+  get handsOff(): boolean {
+    const { handoff } = this.#options;
+    return handoff !== undefined && handoff !== null && handoff !== false;
+  }
+
   /** The session of the conversation called `id`, for all that the adapter does not do. */
   async session(id: string): Promise<Session> {
     const thread = this.#of(id, { messages: [] }, this.#format, true);

@@ -61,7 +61,7 @@ export interface SessionRecall {
    *  for a checkpoint that this session did not make. */
   expand(checkpoint: string): Promise<RecallPart[]>;
   /** Returns the tools `recall_read` and `recall_search` for the model: definitions for the request, and `handle`, which
-   *  answers its calls. `format` is that of the request; default: `context.format` (name it while the session is empty).
+   *  answers its calls. With option `handoff` also `new_context`. `format` is that of the request; default: `context.format` (name it while the session is empty).
    *  Their results are never offloaded. */
   tools<F extends Format = Format>(format?: F | CustomFormat): RecallTools<F>;
 }

@@ -115,9 +115,9 @@ export interface CompactionReport<M = Message> {
   /** The store has the new context. False when the store is full: the result is in memory, `prepare` sends it, and the
    *  next call that finds room stores it. Absent for `compact()`, which stores nothing. */
   stored?: boolean;
-  /** `auto`: the preset's threshold was reached. `manual`: a call of `compact`. `overflow`: `prepare({ force: true })`.
-   *  `none`: nothing called for a compaction. */
-  trigger: "auto" | "manual" | "overflow" | "none";
+  /** `auto`: the preset's threshold was reached. `manual`: a call of `compact`. `model`: a call of `new_context` (`handoff`).
+   *  `overflow`: `prepare({ force: true })`. `none`: nothing called for a compaction. */
+  trigger: "auto" | "manual" | "model" | "overflow" | "none";
   /** Tokens of the context before. */
   previousTokens: number;
   /** Tokens of the context now. */

@@ -49,7 +49,7 @@ interface ToolAnswers {
 /** The message that answers a tool call, in the shape of format `F`. */
 export type ToolAnswer<F extends Format = Format> = ToolAnswers[F];
 
-/** The tools `recall_read` and `recall_search`, from `session.recall.tools()`. */
+/** The tools `recall_read` and `recall_search`, with option `handoff` also `new_context`, from `session.recall.tools()`. */
 export interface RecallTools<F extends Format = Format> {
   /** Definitions for the list of tools of a request. Pass them to `prepare({ tools })`, too, which counts them. */
   definitions: ToolDefinition<F>[];

@@ -224,11 +224,14 @@ for (const [major, { sdk, createOpenAI, createAnthropic, system, context: contex
 
     test("E12: the recall tools say what the engine's say, and can be left away", async (context) => {
       const cc = compactor(context);
-      const session = await openSession({ ...OPTIONS, format: "ai-sdk" });
-      const definitions = await Promise.all(
-        Object.entries(cc.tools).map(async ([name, { description, inputSchema }]) => ({ type: "function", name, description, inputSchema: plain(await sdk.asSchema(inputSchema).jsonSchema) })),
-      );
-      assert.deepEqual(definitions, session.recall.tools().definitions);
+      for (const [more, count] of [[{}, 2], [{ handoff: {} }, 3]]) {
+        const session = await openSession({ ...OPTIONS, ...more, format: "ai-sdk" });
+        const definitions = await Promise.all(
+          Object.entries(compactor(context, more).tools).map(async ([name, { description, inputSchema }]) => ({ type: "function", name, description, inputSchema: plain(await sdk.asSchema(inputSchema).jsonSchema) })),
+        );
+        assert.equal(definitions.length, count);
+        assert.deepEqual(definitions, session.recall.tools().definitions);
+      }
       assert.deepEqual(compactor(context, { recall: { tools: false } }).tools, {});
       assert.deepEqual(compactor(context, { recall: false }).tools, {});
       assert.equal(await cc.tools.recall_search.execute({ query: "x" }, { toolCallId: "c" }), "Nothing of this conversation was moved out of your context.");

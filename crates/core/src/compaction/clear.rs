@@ -22,10 +22,10 @@ const FRESH: usize = 3;
 /// Every turn, whatever the size of the context, or when it pays; a manual compaction summarises only.
 pub(super) const RUNG: RungSpec = RungSpec {
     rung: Rung::Clear,
-    fires: |view, run, _| !matches!(run.trigger, Trigger::Manual | Trigger::None) && may_clear(view),
+    fires: |view, run, _| !run.trigger.is_wish() && run.trigger != Trigger::None && may_clear(view),
     work: RungWork::Moves(propose, most),
     idle: |trigger| match trigger {
-        Trigger::Manual => Some(MOVES_LATER),
+        Trigger::Manual | Trigger::Model => Some(MOVES_LATER),
         _ => Some("no old tool result is left to clear"),
     },
 };

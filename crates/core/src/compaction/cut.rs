@@ -36,10 +36,12 @@ impl Aim {
         let settings = &view.settings;
         let most = match trigger {
             Trigger::Manual | Trigger::Overflow => view.usage.tokens / 100 * FORCED_LEAVES,
-            Trigger::Auto | Trigger::None => usize::MAX,
+            Trigger::Auto | Trigger::Model | Trigger::None => usize::MAX,
         };
+        let keep = settings.leaves.map_or(settings.keep, |leaves| Keep::Tokens(tail(view, leaves.min(most))));
+        let wish = if trigger == Trigger::Model { view.context.model_notes(view.format) } else { None };
         Aim {
-            keep: settings.leaves.map_or(settings.keep, |leaves| Keep::Tokens(tail(view, leaves.min(most)))),
+            keep: wish.map_or(keep, |wish| Keep::Messages(wish.stay)),
             stacks: settings.preset.checkpoints,
             users: settings.numbers.checkpoint.keep_user_messages,
             lone: false,

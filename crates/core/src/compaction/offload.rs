@@ -13,12 +13,12 @@ pub(super) const RUNG: RungSpec = RungSpec {
     rung: Rung::Offload,
     fires: |view, run, _| match run.trigger {
         Trigger::Overflow => true,
-        Trigger::Manual | Trigger::None => false,
+        Trigger::Manual | Trigger::Model | Trigger::None => false,
         Trigger::Auto => view.usage.is_due,
     },
     work: RungWork::Moves(propose, propose),
     idle: |trigger| match trigger {
-        Trigger::Manual => Some(MOVES_LATER),
+        Trigger::Manual | Trigger::Model => Some(MOVES_LATER),
         _ => Some("no tool result is left to offload"),
     },
 };

@@ -15,10 +15,10 @@ use std::rc::Rc;
 /// Run before the first prompt that a result would stand in; a manual compaction summarises only.
 pub(super) const RUNG: RungSpec = RungSpec {
     rung: Rung::Process,
-    fires: |view, run, _| !matches!(run.trigger, Trigger::Manual | Trigger::None) && may_process(view),
+    fires: |view, run, _| !run.trigger.is_wish() && run.trigger != Trigger::None && may_process(view),
     work: RungWork::Moves(propose, propose),
     idle: |trigger| match trigger {
-        Trigger::Manual => Some(MOVES_LATER),
+        Trigger::Manual | Trigger::Model => Some(MOVES_LATER),
         _ => Some("no new tool result is long enough to be processed"),
     },
 };

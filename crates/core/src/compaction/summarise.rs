@@ -30,7 +30,7 @@ const TOO_LITTLE: &str = "Nothing to compress: too little to summarize";
 pub(super) const RUNG: RungSpec = RungSpec {
     rung: Rung::Summarise,
     fires: |view, run, done| {
-        let forced = matches!(run.trigger, Trigger::Manual | Trigger::Overflow);
+        let forced = run.trigger.is_wish() || run.trigger == Trigger::Overflow;
         forced || fires(view, done)
     },
     work: RungWork::Steps { waits: Some(can_wait), apply: |run, done| Box::pin(apply(run, done)), least },

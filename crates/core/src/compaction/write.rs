@@ -98,20 +98,39 @@ pub(super) async fn write(
     drop(view);
     io.breathe(bytes).await?;
     let mut failed = None;
+    let history = History::of(run, (&messages, proposal, job), kept.map(Kept::constraints));
+    let mut asking = HistorySummary {
+        run,
+        history,
+        kept,
+        files: &files,
+        started,
+        purpose: Purpose::History,
+        first: None,
+        against: Rc::default(),
+        spent: CallCost::default(),
+        threads: true,
+    };
+    if let Some(notes) = notes_of_model(run, rung) {
+        match asking.accept(&notes).await? {
+            Judged::Good((text, items)) | Judged::Lacking((text, items), _) => {
+                return Ok(Written {
+                    text,
+                    items,
+                    fell_back: None,
+                    model: None,
+                    started,
+                    job: job.closing(),
+                });
+            }
+            Judged::Bad(reason) => {
+                let message =
+                    format!("the model's notes are no summary ({reason}): it is written as any other");
+                io.tell(Effect::Notify(Notice::Warning { code: Code::SummaryRejected, message }));
+            }
+        }
+    }
     if by_model(&settings, rung) {
-        let history = History::of(run, (&messages, proposal, job), kept.map(Kept::constraints));
-        let mut asking = HistorySummary {
-            run,
-            history,
-            kept,
-            files: &files,
-            started,
-            purpose: Purpose::History,
-            first: None,
-            against: Rc::default(),
-            spent: CallCost::default(),
-            threads: true,
-        };
         let written = ask(io, &settings, job, &mut asking, spent).await;
         spent.add(asking.spent);
         match written {
@@ -233,7 +252,7 @@ fn falls_back(run: &Run<'_>, settings: &Settings) -> bool {
         Fallback::Needed => match run.trigger {
             Trigger::Manual | Trigger::None => false,
             Trigger::Overflow => true,
-            Trigger::Auto => run.tokens() > settings.hard_limit,
+            Trigger::Auto | Trigger::Model => run.tokens() > settings.hard_limit,
         },
     }
 }
@@ -241,6 +260,13 @@ fn falls_back(run: &Run<'_>, settings: &Settings) -> bool {
 /// A model writes it. [`Rung::Rollover`] is left to the built-in summariser, which cannot fail.
 pub(super) fn by_model(settings: &Settings, rung: Rung) -> bool {
     settings.summariser != Summariser::Extractive && rung != Rung::Rollover
+}
+
+/// What stands for the older messages where the model asked to begin anew (`X11`).
+pub(super) fn notes_of_model(run: &Run<'_>, rung: Rung) -> Option<String> {
+    let is_asked = run.trigger == Trigger::Model && rung == Rung::Summarise;
+    let view = if is_asked { Some(run.view()) } else { None };
+    Some(view?.context.model_notes(run.view().format)?.notes)
 }
 
 /// Asking for the summary of a history (`S1.7`).

@@ -10,7 +10,7 @@ use super::parts::foretell;
 use super::result::Edit;
 use super::rung::Run;
 use super::summarise::begin;
-use super::write::{Written, by_model, max_tokens, room_anew, write};
+use super::write::{Written, by_model, max_tokens, notes_of_model, room_anew, write};
 use crate::checkpoint::Level;
 use crate::context::{Item, Origin, Size, SummaryMeta};
 use crate::error::{Code, Error, Result};
@@ -79,7 +79,9 @@ impl Writer {
         let settings = &view.settings;
         let beside = settings.numbers.keep.map_or(0, |keep| budget(keep, replaced));
         let mut own = proposal.target_tokens + beside;
-        if by_model(settings, rung) {
+        if let Some(notes) = notes_of_model(run, rung) {
+            own = settings.estimator.text(&notes) + beside;
+        } else if by_model(settings, rung) {
             let calls = foretell(run, proposal)?;
             foretold.borrow_mut().push(Foretold { rung, indices: proposal.indices(), calls });
         } else {

@@ -4,6 +4,7 @@ mod basis;
 mod exchange;
 mod items;
 mod ledger;
+mod new_context;
 mod origin;
 mod recall_tools;
 mod session_log;
@@ -20,5 +21,6 @@ pub use split::Keep;
 
 pub(crate) use exchange::{CallFacts, ExchangePart, KnownCall, TouchedFile};
 pub(crate) use ledger::{Erased, conserve_origins};
+pub(crate) use new_context::NEW_CONTEXT;
 pub(crate) use origin::join_left;
 pub(crate) use recall_tools::{RECALL_READ, RECALL_SEARCH, is_recall};

@@ -3,7 +3,7 @@
 use super::state::State;
 use crate::context::{ExchangePart, Item};
 use crate::message::Role;
-use crate::policy::When;
+use crate::policy::{Rung, Trigger, When};
 use crate::text::grouped;
 
 /// Attempts that failed make the next one wait twice as long each, but for no more of them than this.
@@ -78,6 +78,24 @@ impl State {
             }
             _ => true,
         }
+    }
+
+    /// True where the model has a tool with which it begins anew (`X11`).
+    pub(crate) fn hands_off(&self) -> bool {
+        self.settings.handoff.is_some() && self.settings.rungs.contains(&Rung::Summarise)
+    }
+
+    /// What sets the next climb off: the model, where it asked to begin anew.
+    pub(crate) fn wished(&self, trigger: Trigger) -> Trigger {
+        let is_new = trigger == Trigger::Auto
+            && self.hands_off()
+            && self.model_call().is_some_and(|call| self.began_anew != Some(call));
+        if is_new { Trigger::Model } else { trigger }
+    }
+
+    /// Position of the call with which the model asks to begin anew.
+    pub(crate) fn model_call(&self) -> Option<u64> {
+        Some(self.context.model_notes(self.format())?.call)
     }
 
     /// True when the session acts.

@@ -71,6 +71,8 @@ pub(crate) struct State {
     pub(crate) live_tokens: usize,
     /// The model was told how much room is left, and there was no more since.
     pub(crate) told_room: bool,
+    /// The call with which the model asked to begin anew, once a prepare has done so: what is undone stays so (`X11`).
+    pub(crate) began_anew: Option<u64>,
     /// The model was given the tool that reads what left the prompt.
     pub(crate) recalls: bool,
     /// Attempts at a summary that failed since one was made.
@@ -186,6 +188,7 @@ impl State {
             tool_tokens: 0,
             live_tokens: 0,
             told_room: false,
+            began_anew: None,
             recalls: false,
             failures: 0,
             pays: false,

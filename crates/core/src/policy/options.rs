@@ -272,7 +272,9 @@ pub static OPTIONS: &[Row] = &[
         .doc(doc!("The most tokens of all files together.")),
     Row::group("handoff").or_false().default("`false`").sessions("only a session prepares prompts one after the other; give it to openSession")
         .doc(doc!("Show the model a notice, before the threshold is reached: how many tokens are left until a summary takes the place of older \
-            messages, so that it can write down what matters. The notice is at the end of one prompt, with the live facts, and is not stored. `false`: off.")),
+            messages, so that it can write down what matters. The notice is at the end of one prompt, with the live facts, and is not stored. \
+            `session.recall.tools()` then has a third tool, `new_context`: the notes with which a model calls it take the place of the older \
+            messages in the next prompt. `false`: off.")),
     Row::fraction("handoff.atFraction").default("0.9").sessions("only a session prepares prompts one after the other; give it to openSession")
         .doc(doc!("The notice is given from this fraction of `compactAt` on, 0..1.")),
     Row::group("limits").sessions("compact and planCompaction call no store; give it to openSession").doc(doc!("Limits of single calls.")),

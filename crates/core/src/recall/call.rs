@@ -3,7 +3,7 @@
 
 use super::archive::{Archive, HitPlace, LogIndex};
 use super::search::{Hit, Query, search};
-use super::{READ, SEARCH};
+use super::{ANEW, READ, SEARCH};
 use crate::error::{Code, Error, Result};
 use crate::step::{Io, LogLevel};
 use crate::text::{self, grouped};
@@ -16,20 +16,22 @@ const USUAL: usize = 8_000;
 const MOST: usize = 32_000;
 /// Passages that a search shows when the model does not say, and at most.
 const PASSAGES: (usize, usize) = (10, 20);
+/// Shorter notes are none, in characters.
+const LEAST_NOTES: usize = 20;
 /// Characters that a part is shortened by so that it does not end inside a word.
 const LONGEST_WORD: usize = 100;
 
 /// What is said to the model, and whether it is a failure.
 type ToolReply = Result<String, String>;
 
-/// The message that answers `call`, in `format`: JSON text.
+/// The message that answers `call`, in `format`: JSON text. The session `hands_off`: it has the tool that begins anew, too.
 ///
 /// Errors: [`Code::InvalidMessage`] when it is no call of that format; those of the store.
 pub(crate) async fn answer(
     io: &Io,
     archive: &Archive,
     log_index: &LogIndex,
-    format: Format,
+    (format, hands_off): (Format, bool),
     call: &str,
 ) -> Result<String> {
     let given: Value<'_> = serde_json::from_str(call).unwrap_or(Value::Null);
@@ -49,6 +51,7 @@ pub(crate) async fn answer(
         Some(arguments) if read.name == SEARCH.name => {
             search_text(io, archive, log_index, &arguments).await?
         }
+        Some(arguments) if read.name == ANEW.name && hands_off => anew(&arguments),
         Some(_) => Err(format!("There is no such tool here, but {} and {}.", READ.name, SEARCH.name)),
     };
     let (text, is_error) = match &answer {
@@ -56,6 +59,18 @@ pub(crate) async fn answer(
         Err(text) => (text, true),
     };
     Ok(rules.answer_call(&given, &read, text, is_error))
+}
+
+/// What is said to a model that begins anew: the next prompt does it.
+fn anew(arguments: &Value<'_>) -> ToolReply {
+    let notes = text(arguments, "notes").unwrap_or_default();
+    if notes.trim().chars().count() < LEAST_NOTES {
+        return Err(
+            "Nothing was changed: notes must be a text of some sentences, with what you need to go on."
+                .to_owned(),
+        );
+    }
+    Ok("The older messages leave your context, and your notes stand in their place.".to_owned())
 }
 
 /// An error of a call: it is no message of a history, and has no index there.

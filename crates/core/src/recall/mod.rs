@@ -28,7 +28,7 @@ pub(crate) use parts::messages_in;
 pub use search::Hit;
 pub(crate) use search::{Query, search};
 
-use crate::context::{ExchangePart, RECALL_READ, RECALL_SEARCH, is_recall};
+use crate::context::{ExchangePart, NEW_CONTEXT, RECALL_READ, RECALL_SEARCH, is_recall};
 use crate::wire::{Format, Tool};
 use serde_json_borrow::Value;
 use std::borrow::Borrow;
@@ -55,12 +55,23 @@ const SEARCH: Tool = Tool {
     parameters: r#"{"type":"object","properties":{"query":{"type":"string","description":"Words, names, paths or numbers that stand in the text you look for, as exactly as you know them."},"limit":{"type":"integer","minimum":1,"description":"How many passages at most; 10 when left out."}},"required":["query"],"additionalProperties":false}"#,
 };
 
+/// Lets the older messages leave.
+const ANEW: Tool = Tool {
+    name: NEW_CONTEXT,
+    description: "Begins with a new context when a task is done or another one begins: the older messages leave your context, \
+                  and your notes stand in their place, with what the user asked you to keep to. Nothing is deleted: \
+                  recall_search finds what was said before. Call it alone, and not while you wait for other results.",
+    parameters: r#"{"type":"object","properties":{"notes":{"type":"string","description":"What you need to go on without the older messages: the task and its state, decisions and their reasons, exact paths, names, numbers and errors, and what is left to do. Several sentences."}},"required":["notes"],"additionalProperties":false}"#,
+};
+
 /// The tools with which a model recalls: to read, and to search.
 pub const TOOLS: [Tool; 2] = [READ, SEARCH];
 
-/// The definitions of [`TOOLS`] as a format's provider is sent them.
-pub fn definitions(format: Format) -> [Value<'static>; 2] {
-    TOOLS.map(|tool| format.tools().define_tool(&tool))
+/// The definitions of [`TOOLS`] as a format's provider is sent them, with that of the tool that begins anew where the session
+/// `hands_off`.
+pub fn definitions(format: Format, hands_off: bool) -> Vec<Value<'static>> {
+    let anew = hands_off.then_some(ANEW);
+    TOOLS.into_iter().chain(anew).map(|tool| format.tools().define_tool(&tool)).collect()
 }
 
 /// Finds the answers of the recall tools among the results of a history, message by message in its order. Which tool a

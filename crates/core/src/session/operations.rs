@@ -215,7 +215,8 @@ impl Session {
             // The prepare that it speaks of is a step of its own.
             begin_step(&mut copy.state_mut());
             price::ask(&io, &copy, true).await?;
-            compaction::plan(&io, &copy, Trigger::Auto).await
+            let trigger = copy.state().wished(Trigger::Auto);
+            compaction::plan(&io, &copy, trigger).await
         })
     }
 

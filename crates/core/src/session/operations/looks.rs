@@ -25,7 +25,7 @@ pub struct ToolSet {
     /// The format that they are defined in.
     pub format: Format,
     /// Their definitions, as the format's provider is sent them.
-    pub definitions: [Value<'static>; 2],
+    pub definitions: Vec<Value<'static>>,
 }
 
 impl Session {
@@ -121,10 +121,12 @@ impl Session {
         })
     }
 
-    /// The definitions of the [`recall::TOOLS`] in `format`, else in the session's own.
+    /// The definitions of the [`recall::TOOLS`] in `format`, else in the session's own, and of the one that begins anew where the
+    /// options have that.
     pub fn tools(&self, format: Option<Format>) -> Result<ToolSet> {
-        let format = format.map_or_else(|| self.slot.look(State::format), Ok)?;
-        Ok(ToolSet { format, definitions: recall::definitions(format) })
+        let (own, hands_off) = self.slot.look(|state| (state.format(), state.hands_off()))?;
+        let format = format.unwrap_or(own);
+        Ok(ToolSet { format, definitions: recall::definitions(format, hands_off) })
     }
 
     /// Answers a model's call of one of the [`recall::TOOLS`]: the message, JSON text. What the model got wrong is part
@@ -136,7 +138,8 @@ impl Session {
         Machine::new(move |io| async move {
             let look = async |io: Io| {
                 let (archive, log_index) = archive_of(&io, &slot).await?;
-                recall::answer(&io, &archive, &log_index, format, &call).await
+                let hands_off = slot.look(State::hands_off)?;
+                recall::answer(&io, &archive, &log_index, (format, hands_off), &call).await
             };
             slot.look_at_rows(&io, look).await
         })

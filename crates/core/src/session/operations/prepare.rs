@@ -73,6 +73,7 @@ impl Session {
             guard.catch_up(&io).await?;
             let front = fix(&io, &guard, fixed).await?;
             let part = if guard.settings().background { ClimbPart::Now } else { ClimbPart::Whole };
+            let trigger = guard.state().wished(trigger);
             let run = Run::new(&io, &guard, part, trigger);
             prepared(&io, &guard, Some(run), since, front).await
         })
@@ -192,7 +193,11 @@ async fn prepared(
     let mut done = Climbed::default();
     if let Some(run) = run {
         if compaction::is_due(&guard.view(), run.trigger) {
+            let call = if run.trigger == Trigger::Model { guard.state().model_call() } else { None };
             done = climb(io, guard, &run).await?;
+            if call.is_some() {
+                guard.state_mut().began_anew = call;
+            }
         } else if guard.tokens() >= guard.state().threshold() / 10 * 7 {
             // The first compaction is not to wait for the ladder.
             io.tell(Effect::Prefetch(CodeStage::Compact));
