@@ -192,7 +192,7 @@ export const EFFECTS = {
   toolPolicies: [{ search: { maxTokens: 500 } }],
   "admit.maxTokens": [500],
   "admit.previewChars": [300, { admit: { maxTokens: 500 } }],
-  "admit.rereads": [true, { messages: rereads() }],
+  "admit.rereads": [false, { messages: rereads() }],
   "offload.minChars": [5_000, under("offload")],
   "clear.when": ["break-even"],
   "clear.tools": [["search"]],

@@ -74,7 +74,7 @@ pub(crate) fn answered(view: &View) -> Result<Vec<Answered>> {
                     waiting.entry(&call.id).or_default().push(((index, calls), call));
                     calls += 1;
                 }
-                ExchangePart::Result { call_id, is_error, is_disposable } => {
+                ExchangePart::Result { call_id, is_error, is_disposable, .. } => {
                     if let Some((call_at, call)) = waiting.get_mut(&**call_id).and_then(Vec::pop) {
                         let call = Rc::clone(call);
                         let (is_error, is_disposable) = (*is_error, *is_disposable);

@@ -4,18 +4,24 @@
 use super::calls::{Answered, answered, facts};
 use super::replace::{Move, Replacement, moves};
 use super::shape::lines::unified;
-use crate::context::{Basis, CallFacts, Item, Placeholder, RECALL_READ, is_recall};
+use super::shape::overlap::{LinePlaces, Overlap, numbered, overlap};
+use crate::context::{Basis, CallFacts, ExchangePart, Item, Placeholder, RECALL_READ, is_recall};
 use crate::error::Result;
 use crate::log::View;
 use crate::message::Role;
-use crate::wire;
+use crate::{order, wire};
+use std::collections::HashMap;
 
 /// The least that a result takes to be told otherwise, in characters.
 const LEAST: usize = 400;
 /// Results that lean on one: the next one is whole.
 const MOST: usize = 4;
-/// What it may take of the whole, in tokens: 60 %.
-const MOST_OF_FIVE: usize = 3;
+/// Results that have lines in common with one: any of them may be another part of it.
+const MOST_PARTS: usize = 16;
+/// What telling a change is to save of the whole, in tokens: 40 %.
+const SAVES_OF_FIVE: usize = 2;
+/// What leaving lines out is to save, in tokens.
+const SAVES: usize = 60;
 
 /// Whether there are results that nobody was sent so far: an answer behind one says that it was.
 pub(super) fn may_reread(view: &View) -> bool {
@@ -43,55 +49,68 @@ pub(super) fn propose(view: &View, others: &[Move]) -> Result<Vec<Move>> {
     let replaced = others.iter().flat_map(|planned| &planned.blobs);
     let replaced = replaced.map(|new| (new.blob.index, new.blob.offload.nth)).collect();
     let leaning = view.items().iter().flat_map(|item| item.origin.bases()).collect();
-    let mut known = KnownResults { view, results: answered(view)?, first, replaced, leaning };
+    let placed = view.items().iter().enumerate();
+    let positions = placed.filter_map(|(at, item)| Some((item.origin.place()?.index, at))).collect();
+    let mut known = KnownResults { view, results: answered(view)?, positions, first, replaced, leaning };
     let is_new = |item: &Item| item.origin.place().is_some_and(|place| place.index >= first);
     moves(view, usize::MAX, Placeholder::Difference, &is_new, |piece| {
         let result = (piece.place.index, piece.nth);
         if piece.text.chars().count() < LEAST {
             return None;
         }
-        let (basis, told) = known.basis(result)?;
-        let old = known.text((basis.index, basis.nth))?;
         // One with a picture, too, is more than its text.
         known.text(result)?;
-        let changed = match old == piece.text {
-            true => String::new(),
-            false => unified(&old, piece.text)?,
-        };
-        let write = |reference: &str| {
-            let what = if changed.is_empty() { "Unchanged since" } else { "A unified diff against" };
-            let mut text = format!("[{what} the last result of {told} above that is whole");
-            if view.references.named {
-                text += &format!("; all of this one is at: {reference}");
-            }
-            if view.references.by_model {
-                text += &format!(" (read it with {RECALL_READ})");
-            }
-            text += "]";
-            if !changed.is_empty() {
-                text += "\n";
-                text += &changed;
-            }
-            text
-        };
-        let estimator = view.settings.estimator;
+        let (estimator, whole) = (view.settings.estimator, view.settings.estimator.text(piece.text));
         // A reference is as long as any other.
-        let (short, whole) = (estimator.text(&write(&"x".repeat(30))), estimator.text(piece.text));
-        if 5 * short > MOST_OF_FIVE * whole {
-            return None;
-        }
+        let saved = |told: &Told| whole.saturating_sub(estimator.text(&told.write(view, &"x".repeat(30))));
+        let changed =
+            known.changed(result, piece.text).filter(|told| 5 * saved(told) >= SAVES_OF_FIVE * whole);
+        let told =
+            changed.or_else(|| known.overlapping(result, piece.text).filter(|told| saved(told) >= SAVES))?;
+        let basis = told.basis;
         known.leaning.push(basis);
         known.replaced.push(result);
+        let write = |reference: &str| told.write(view, reference);
         let mut new = Replacement::new(&view.references, piece, Placeholder::Difference, write);
         new.blob.offload.basis = Some(basis);
         Some(new)
     })
 }
 
+/// How a result is told.
+struct Told {
+    /// What it leans on.
+    basis: Basis,
+    /// What is said of that.
+    what: String,
+    /// What is not in that, as it is shown; empty where that is nothing.
+    rest: String,
+}
+
+impl Told {
+    fn write(&self, view: &View, reference: &str) -> String {
+        let mut text = format!("[{}", self.what);
+        if view.references.named {
+            text += &format!("; all of this one is at: {reference}");
+        }
+        if view.references.by_model {
+            text += &format!(" (read it with {RECALL_READ})");
+        }
+        text += "]";
+        if !self.rest.is_empty() {
+            text += "\n";
+            text += &self.rest;
+        }
+        text
+    }
+}
+
 /// The results of the context, and what becomes of them.
 struct KnownResults<'v> {
     view: &'v View,
     results: Vec<Answered>,
+    /// Where each message of the app is in the context, by its index.
+    positions: HashMap<usize, usize>,
     /// Index of the first message that nobody was sent.
     first: usize,
     /// Results that do not stay as they are.
@@ -100,7 +119,7 @@ struct KnownResults<'v> {
     leaning: Vec<Basis>,
 }
 
-impl KnownResults<'_> {
+impl<'v> KnownResults<'v> {
     /// What a new result can lean on, and what both are named by: the newest of its source that stands word for word, and on
     /// which few lean so far. Nothing where the name could mean another result than that.
     fn basis(&self, result: (usize, usize)) -> Option<(Basis, String)> {
@@ -116,7 +135,7 @@ impl KnownResults<'_> {
             if !is_own && others.named != *name {
                 continue;
             }
-            let item = self.view.context.get(self.position(other.index)?)?;
+            let item = self.item(other.index)?;
             let is_replaced = item.origin.is_replaced(Placeholder::Difference, other.nth)
                 || self.replaced.contains(&(other.index, other.nth));
             if is_own && is_replaced {
@@ -133,17 +152,72 @@ impl KnownResults<'_> {
         None
     }
 
-    /// Where a message is in the context.
-    fn position(&self, index: usize) -> Option<usize> {
-        let is_it = |item: &Item| item.origin.place().is_some_and(|place| place.index == index);
-        self.view.items().iter().position(is_it)
+    /// A result as what changed since the one of the same call.
+    fn changed(&self, result: (usize, usize), text: &str) -> Option<Told> {
+        let (basis, name) = self.basis(result)?;
+        let old = self.text((basis.index, basis.nth))?;
+        let rest = if old == text { String::new() } else { unified(&old, text)? };
+        let what = if rest.is_empty() { "Unchanged since" } else { "A unified diff against" };
+        Some(Told { basis, what: format!("{what} the last result of {name} above that is whole"), rest })
+    }
+
+    /// A result without the lines that an earlier one has: another part of a file, or the same text by another call.
+    fn overlapping(&self, result: (usize, usize), text: &str) -> Option<Told> {
+        let at = self.results.iter().position(|other| (other.index, other.nth) == result)?;
+        let own = self.results.get(at).filter(|own| !own.is_error && !is_recall(&own.call.name))?;
+        let source = &facts(&own.call).source;
+        let numbers = numbered(text);
+        let places = LinePlaces::of(&numbers);
+        let mut found: Vec<(usize, Basis, &Answered)> = Vec::new();
+        for other in self.results.get(..at)?.iter().rev() {
+            let is_new = other.index >= self.first;
+            // What the same call answered is told as what changed, or not at all.
+            if is_new || other.is_error || is_recall(&other.call.name) || facts(&other.call).source == *source
+            {
+                continue;
+            }
+            let Some(item) = self.item(other.index) else { continue };
+            let is_replaced = item.origin.is_replaced(Placeholder::Difference, other.nth)
+                || self.replaced.contains(&(other.index, other.nth));
+            let Some(seq) = item.origin.place().map(|place| place.seq).filter(|_| !is_replaced) else {
+                continue;
+            };
+            let basis = Basis { seq, index: other.index, nth: other.nth };
+            let lean = self.leaning.iter().filter(|of| **of == basis).count();
+            let count = self.lines(item, other.index, other.nth).map_or(0, |lines| places.in_common(lines));
+            if count > 0 && lean < MOST_PARTS {
+                found.push((count, basis, other));
+            }
+        }
+        let (_, basis, other) = order::by_key(found, |(count, ..)| u64::MAX - *count as u64)
+            .into_iter()
+            .find(|(.., other)| self.is_sent(other))?;
+        let Overlap { text: rest, renumbered } = overlap(text, &self.text((basis.index, basis.nth))?)?;
+        let CallFacts { named: name, .. } = facts(&other.call);
+        let name = if name.is_empty() { &*other.call.name } else { name };
+        let but = if renumbered { " but for the numbers in front" } else { "" };
+        let what =
+            format!("Lines that are left out here stand word for word{but} in a result of {name} above");
+        Some(Told { basis, what, rest })
+    }
+
+    /// The lines of a result as numbers, which are made once.
+    fn lines(&self, item: &'v Item, index: usize, nth: usize) -> Option<&'v [u64]> {
+        let parts = item.exchange(self.view.format).ok()?.iter();
+        let mut cells = parts.filter_map(ExchangePart::lines);
+        let make = || self.text((index, nth)).map_or_else(Box::default, |text| numbered(&text));
+        Some(cells.nth(nth)?.get_or_init(make))
+    }
+
+    /// A message of the context.
+    fn item(&self, index: usize) -> Option<&'v Item> {
+        self.view.context.get(*self.positions.get(&index)?)
     }
 
     /// True for a result of an exchange that is whole: of others not all is sent.
     fn is_sent(&self, result: &Answered) -> bool {
-        let (Some(from), Some(to)) = (self.position(result.call_at.0), self.position(result.index)) else {
-            return false;
-        };
+        let at = |index| self.positions.get(&index).copied();
+        let (Some(from), Some(to)) = (at(result.call_at.0), at(result.index)) else { return false };
         let calls = self.view.context.get(from).map(|item| item.size.calls);
         let answers = self.results.iter().filter(|other| other.call_at.0 == result.call_at.0).count();
         let mut between = self.view.context.within(from + 1..to).iter();
@@ -153,7 +227,7 @@ impl KnownResults<'_> {
 
     /// The text of a result that stands in the context; nothing for one that holds more.
     fn text(&self, (index, nth): (usize, usize)) -> Option<String> {
-        let item = self.view.context.get(self.position(index)?)?;
+        let item = self.item(index)?;
         let value = wire::parse(index, &item.body).ok()?;
         let message = self.view.format.wire().read(index, &value).ok()?;
         let result = message.results().nth(nth)?;

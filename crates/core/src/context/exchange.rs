@@ -29,13 +29,24 @@ impl PartialEq for KnownExchange {
 #[derive(Debug)]
 pub(crate) enum ExchangePart {
     Call(Rc<KnownCall>),
-    Result { call_id: Box<str>, is_error: bool, is_disposable: bool },
+    Result {
+        call_id: Box<str>,
+        is_error: bool,
+        is_disposable: bool,
+        /// Its lines as numbers, where somebody looked.
+        lines: OnceCell<Box<[u64]>>,
+    },
 }
 
 impl ExchangePart {
     /// The call.
     pub(crate) fn call(&self) -> Option<&KnownCall> {
         if let ExchangePart::Call(call) = self { Some(call) } else { None }
+    }
+
+    /// The lines of a result.
+    pub(crate) fn lines(&self) -> Option<&OnceCell<Box<[u64]>>> {
+        if let ExchangePart::Result { lines, .. } = self { Some(lines) } else { None }
     }
 
     /// The id of the call that it answers.
@@ -101,6 +112,7 @@ impl Item {
                 call_id: (&**call_id).into(),
                 is_error: *is_error,
                 is_disposable: *mark == Some(Mark::Disposable),
+                lines: OnceCell::new(),
             }),
             _ => None,
         });

@@ -147,7 +147,7 @@ impl Settings {
                 && (!options.has("admit.rereads")
                     || options.has("admit.maxTokens")
                     || options.has("admit.previewChars")),
-            rereads: options.flag("admit.rereads").unwrap_or(false),
+            rereads: options.flag("admit.rereads").unwrap_or(has_law),
             recall: options.flag("recall"),
             app_shortens: options.has("summarize.forResults"),
             concurrency: options.count("summarize.concurrency").unwrap_or(DEFAULT_CONCURRENCY),

@@ -74,8 +74,31 @@ pub(crate) fn told(shown: &str, basis: &str) -> String {
         assert!(head.starts_with("[Unchanged since the last result of "), "{head}");
         return basis.to_owned();
     }
+    if head.starts_with("[Lines that are left out here stand word for word in a result of ") {
+        return filled(diff, basis);
+    }
     assert!(head.starts_with("[A unified diff against the last result of "), "{head}");
     patched(basis, diff)
+}
+
+/// The text with the lines that were left out, which stand in another between the same lines.
+fn filled(shown: &str, other: &str) -> String {
+    let (lines, others): (Vec<&str>, Vec<&str>) = (shown.split('\n').collect(), other.split('\n').collect());
+    let mut out: Vec<&str> = Vec::new();
+    for (at, line) in lines.iter().enumerate() {
+        let count =
+            line.strip_prefix("[… ").and_then(|rest| rest.strip_suffix(" lines …]")?.parse::<usize>().ok());
+        let Some(count) = count else {
+            out.push(line);
+            continue;
+        };
+        let is_it = |from: &usize| {
+            others[*from] == lines[at - 1] && others.get(from + count + 1) == Some(&lines[at + 1])
+        };
+        let from = (0..others.len()).find(is_it).expect("what is left out stands in the other one");
+        out.extend(&others[from + 1..=from + count]);
+    }
+    out.join("\n")
 }
 
 #[test]
@@ -98,19 +121,47 @@ fn x1_what_is_read_again_is_told_as_what_changed_and_the_store_has_all_of_it() {
         assert_eq!((entry.fate, entry.basis), (Fate::Offloaded, Some(2)));
         assert_eq!(harness.read(&entry.reference.unwrap()), second);
         assert!(harness.prepare().edits.is_empty(), "done once");
-        // The same again; another file; another range of it.
+        // The same again; another file.
         harness.append(&[assistant("again")]);
         harness.append(&read(format, "call_3", "src/a.rs", &first));
         let shown = last_result(format, &harness.sent());
         assert!(shown.starts_with("[Unchanged since the last result of "), "{shown}");
         assert_eq!(told(&shown, &first), first);
-        harness.append(&read(format, "call_4", "src/b.rs", &first));
+        harness.append(&read(format, "call_4", "src/b.rs", &file("b", 80, &[])));
         let sent = harness.sent();
-        assert_eq!(last_result(format, &sent), first);
+        assert_eq!(last_result(format, &sent), file("b", 80, &[]));
         assert_eq!(sent[..before.len()], before, "what was sent stays as it was sent");
         // Another tab reads the same, and so does who opens it later.
         let mut other = Harness::over(harness.memory.clone(), "b", json!({ "preset": "balanced" }));
         assert_eq!(other.sent(), sent);
+        harness.stored();
+    }
+}
+
+#[test]
+fn x1_lines_that_another_call_showed_are_left_out_and_the_store_has_them() {
+    for format in FORMATS {
+        let mut harness = rereads(json!({}));
+        harness.append(&[user("look at it")]);
+        let all = file("a", 120, &[]);
+        let lines: Vec<&str> = all.lines().collect();
+        let (first, second) = (lines[..80].join("\n"), lines[50..].join("\n"));
+        harness.append(&read(format, "call_1", "src/a.rs", &first));
+        harness.prepare();
+        // By another name, as another tool or another range would have it.
+        harness.append(&read(format, "call_2", "src/a.rs:50-120", &second));
+        let sent = harness.sent();
+        let shown = last_result(format, &sent);
+        let (head, rest) = shown.split_once('\n').unwrap();
+        let expected = "[Lines that are left out here stand word for word in a result of read_file src/a.rs above; all of this one is at: ";
+        assert!(head.starts_with(expected) && head.ends_with(" (read it with recall_read)]"), "{head}");
+        let tail = lines[79..].join("\n");
+        assert_eq!(rest, format!("{}\n[… 28 lines …]\n{tail}", lines[50]));
+        assert_valid(format, &sent);
+        let entry = harness.session.explain().unwrap().pop().unwrap();
+        assert_eq!((entry.fate, entry.basis), (Fate::Offloaded, Some(2)));
+        assert_eq!(harness.read(&entry.reference.unwrap()), second);
+        assert!(harness.prepare().edits.is_empty(), "done once");
         harness.stored();
     }
 }

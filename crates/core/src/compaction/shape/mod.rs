@@ -11,6 +11,7 @@ mod json;
 pub(super) mod lines;
 mod log;
 mod outline;
+pub(super) mod overlap;
 mod search;
 mod table;
 mod text;

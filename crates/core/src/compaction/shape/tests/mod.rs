@@ -7,6 +7,7 @@ mod fixtures;
 mod html;
 mod lines;
 mod outlines;
+mod overlaps;
 mod properties;
 mod recorded;
 mod searches;
