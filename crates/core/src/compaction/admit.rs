@@ -61,7 +61,7 @@ fn large(view: &View) -> Result<Vec<Move>> {
     let own = limits(view)?;
     let least = own.values().copied().min().map_or(limit, |own| own.min(limit));
     let is_large = |item: &Item| item.size.tokens > least;
-    moves(view, usize::MAX, Placeholder::Preview, &is_large, |piece| {
+    moves(view, 0.., Placeholder::Preview, &is_large, |piece| {
         let limit = own.get(&(piece.place.index, piece.nth)).copied().unwrap_or(limit);
         if estimator.text(piece.text) <= limit {
             return None;

@@ -1,6 +1,6 @@
 //! Which call each tool result of the context answers.
 
-use crate::context::{CallFacts, ExchangePart, KnownCall, Place};
+use crate::context::{CallFacts, ExchangePart, Item, KnownCall, Place};
 use crate::error::Result;
 use crate::log::View;
 use crate::message::ToolCall;
@@ -63,9 +63,14 @@ type PlacedCall<'c> = ((usize, usize), &'c Rc<KnownCall>);
 
 /// The results of the context in their order. They are paired with calls by order, because ids repeat across turns.
 pub(crate) fn answered(view: &View) -> Result<Vec<Answered>> {
+    answered_in(view, view.items())
+}
+
+/// Those of these items.
+pub(super) fn answered_in(view: &View, items: &[Item]) -> Result<Vec<Answered>> {
     let mut waiting: HashMap<&str, Vec<PlacedCall<'_>>> = HashMap::new();
     let mut results = Vec::new();
-    for item in view.items() {
+    for item in items {
         let Some(Place { index, .. }) = item.origin.place() else { continue };
         let (mut nth, mut calls) = (0, 0);
         for part in item.exchange(view.format)? {

@@ -71,7 +71,7 @@ fn all_of(view: &View, old: &[(Answered, ResultStanding)]) -> Result<Vec<Move>> 
         .filter_map(|(result, standing)| Some(((result.index, result.nth), standing.since()?)))
         .collect();
     let leaves = |item: &Item| holds(item, &leaving.results);
-    let mut found = moves(view, usize::MAX, Placeholder::Cleared, &leaves, |piece| {
+    let mut found = moves(view, 0.., Placeholder::Cleared, &leaves, |piece| {
         let of = (piece.place.index, piece.nth);
         let clears = leaving.results.contains(&of) && is_large(piece.text);
         clears.then(|| match view.settings.preset.stubs {
@@ -81,7 +81,7 @@ fn all_of(view: &View, old: &[(Answered, ResultStanding)]) -> Result<Vec<Move>> 
     })?;
     if numbers.clear_inputs {
         let calls = |item: &Item| holds(item, &leaving.calls);
-        found.extend(moves(view, usize::MAX, Placeholder::Input, &calls, |piece| {
+        found.extend(moves(view, 0.., Placeholder::Input, &calls, |piece| {
             let clears = leaving.calls.contains(&(piece.place.index, piece.nth)) && is_large(piece.text);
             clears.then(|| Replacement::input(&view.references, piece))?
         })?);

@@ -135,7 +135,7 @@ fn most(view: &View) -> Result<Vec<Move>> {
         (numbers.single_enabled && chars > numbers.single_result_threshold)
             || (numbers.global_enabled && chars > numbers.result_compression_min_size)
     };
-    moves(view, usize::MAX, Placeholder::Compressed, &|_| true, |piece| {
+    moves(view, 0.., Placeholder::Compressed, &|_| true, |piece| {
         let may = is_long(piece.text.chars().count());
         may.then(|| Replacement::new(&view.references, piece, Placeholder::Compressed, |_| String::new()))
     })

@@ -73,7 +73,7 @@ impl Oversized {
         let may = |item: &Item| item.origin.place().is_some_and(|place| may(place.index));
         let is_large = |text: &str| estimator.text(text) > cap;
         let of_kind = |how| {
-            moves(view, usize::MAX, how, &may, |piece| {
+            moves(view, 0.., how, &may, |piece| {
                 is_large(piece.text).then(|| match how {
                     Placeholder::Input => Replacement::input(&view.references, piece),
                     _ => Some(Replacement::new(&view.references, piece, how, |reference| {

@@ -28,7 +28,7 @@ pub(super) const RUNG: RungSpec = RungSpec {
 fn propose(view: &View) -> Result<Vec<Move>> {
     let numbers = view.settings.numbers.offload;
     let scanned = (view.context.len() as f64 * numbers.scan_ratio) as usize;
-    moves(view, scanned, Placeholder::Reference, &|_| true, |piece| {
+    moves(view, 0..scanned, Placeholder::Reference, &|_| true, |piece| {
         let long = piece.text.chars().count() > numbers.min_chars;
         long.then(|| match view.settings.preset.stubs {
             true => Replacement::stub(view, piece, None),

@@ -51,7 +51,7 @@ fn propose(view: &View) -> Result<Vec<Move>> {
     });
     let kinds: HashMap<(usize, usize), (Digest, Rc<KnownCall>)> = kinds.collect();
     let estimator = settings.estimator;
-    moves(view, usize::MAX, Placeholder::Processed, &|item| is_large(view, item), |piece| {
+    moves(view, 0.., Placeholder::Processed, &|item| is_large(view, item), |piece| {
         let Replaceable { place, nth, text, .. } = piece;
         let (kind, call) = kinds.get(&(place.index, nth))?;
         let tokens = estimator.text(text);

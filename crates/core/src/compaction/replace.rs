@@ -22,6 +22,7 @@ use crate::tokens::Estimator;
 use crate::wire::{self, Format};
 use serde_json_borrow::Value;
 use std::collections::HashMap;
+use std::ops::{Bound, RangeBounds};
 use std::rc::Rc;
 
 /// One message with results or inputs to replace.
@@ -206,21 +207,24 @@ const LONG_TEXT: usize = 300;
 /// Characters of a result's first line in the place of the result.
 const FIRST_LINE: usize = 120;
 
-/// What `with` makes of texts of the first `range` messages of the context: of the inputs of calls or the user's texts, where
+/// What `with` makes of texts of the messages of the context in this range: of the inputs of calls or the user's texts, where
 /// `how` is for these, else of results. It is asked about those that were not replaced so far, and that are not what the model
 /// read back with a recall tool: moved again, it would be read again. Messages that it says nothing of (`may`) are not read.
 pub(super) fn moves(
     view: &View,
-    range: usize,
+    range: impl RangeBounds<usize>,
     how: Placeholder,
     may: &dyn Fn(&Item) -> bool,
     mut with: impl FnMut(Replaceable<'_>) -> Option<Replacement>,
 ) -> Result<Vec<Move>> {
     let mut moves = Vec::new();
-    let leaning = leaning(view);
+    let count = view.context.len();
+    let from = if let Bound::Included(from) = range.start_bound() { *from } else { 0 };
+    let to = if let Bound::Excluded(to) = range.end_bound() { count.min(*to) } else { count };
+    let leaning = if to < count { leaning(view) } else { HashMap::new() };
     let is_result = !matches!(how, Placeholder::Input | Placeholder::Text);
     let mut answers = Answers::default();
-    for (at, item) in view.items().iter().enumerate().take(range) {
+    for (at, item) in (from..).zip(view.context.within(from..to)) {
         let Some(place) = item.origin.place() else { continue };
         let answers = if is_result { answers.of(item.exchange(view.format)?) } else { Vec::new() };
         let has_some = match how {
@@ -233,8 +237,8 @@ pub(super) fn moves(
         }
         let value = wire::parse(place.index, &item.body)?;
         let message = view.format.wire().read(place.index, &value)?;
-        // What others lean on stays as long as one of them is not among the first `range` messages.
-        let is_leaned_on = |nth: usize| leaning.get(&(place.seq, nth)).is_some_and(|newest| *newest >= range);
+        // What others lean on stays as long as one of them is not in the range.
+        let is_leaned_on = |nth: usize| leaning.get(&(place.seq, nth)).is_some_and(|newest| *newest >= to);
         let is_open = |nth: usize| {
             !(is_result && is_leaned_on(nth)
                 || item.origin.is_replaced(how, nth)

@@ -1,7 +1,7 @@
 //! Results of a source that the model has seen (`X1`): what is read again is told as what changed since, before it was ever
 //! sent. What that leans on stays in the context as long as it does (`X2`).
 
-use super::calls::{Answered, answered, facts};
+use super::calls::{Answered, answered_in, facts};
 use super::replace::{Move, Replacement, moves};
 use super::shape::lines::unified;
 use super::shape::overlap::{LinePlaces, Overlap, numbered, overlap};
@@ -10,10 +10,13 @@ use crate::error::Result;
 use crate::log::View;
 use crate::message::Role;
 use crate::{order, wire};
+use std::cell::OnceCell;
 use std::collections::HashMap;
 
 /// The least that a result takes to be told otherwise, in characters.
 const LEAST: usize = 400;
+/// Messages before a new one that are looked at.
+const WITHIN: usize = 500;
 /// Results that lean on one: the next one is whole.
 const MOST: usize = 4;
 /// Results that have lines in common with one: any of them may be another part of it.
@@ -23,10 +26,41 @@ const SAVES_OF_FIVE: usize = 2;
 /// What leaving lines out is to save, in tokens.
 const SAVES: usize = 60;
 
-/// Whether there are results that nobody was sent so far: an answer behind one says that it was.
+/// Whether there are results that nobody was sent so far (an answer behind one says that it was), and of which one has lines
+/// of an earlier one. It is asked before each prompt: the ladder is not climbed, or loaded, for others.
 pub(super) fn may_reread(view: &View) -> bool {
     let is_on = view.settings.rereads && view.references.recalls;
-    is_on && new_from(view).is_some()
+    let Some(from) = new_from(view).filter(|_| is_on) else { return false };
+    let (new, begins) = (view.context.since(from), from.saturating_sub(WITHIN));
+    let new: Vec<LinePlaces<'_>> = lines_of(view, new).map(LinePlaces::of).collect();
+    let is_like = |lines: &[u64]| new.iter().any(|new| new.is_like(lines));
+    !new.is_empty() && lines_of(view, view.context.within(begins..from)).any(is_like)
+}
+
+/// The lines of each result of some length and without pictures, as numbers.
+fn lines_of<'v>(view: &View, items: &'v [Item]) -> impl Iterator<Item = &'v [u64]> {
+    let results = items.iter().filter(|item| item.size.results > 0 && item.body.len() >= LEAST);
+    let lines = results.flat_map(|item| {
+        let cells = item.exchange(view.format).unwrap_or_default().iter().filter_map(ExchangePart::lines);
+        cells.enumerate().map(|(nth, cell)| lines_in(view, item, nth, cell))
+    });
+    lines.filter(|lines| !lines.is_empty())
+}
+
+/// The lines of one of them, which are made once.
+fn lines_in<'v>(view: &View, item: &'v Item, nth: usize, cell: &'v OnceCell<Box<[u64]>>) -> &'v [u64] {
+    cell.get_or_init(|| {
+        let text = text_in(view, item, nth).filter(|text| text.chars().count() >= LEAST);
+        text.map_or_else(Box::default, |text| numbered(&text))
+    })
+}
+
+/// The text of a result; nothing for one that holds more.
+fn text_in(view: &View, item: &Item, nth: usize) -> Option<String> {
+    let value = wire::parse(0, &item.body).ok()?;
+    let message = view.format.wire().read(0, &value).ok()?;
+    let result = message.results().nth(nth)?;
+    result.media.is_empty().then(|| result.text.to_string())
 }
 
 /// Position of the first message behind the last of the model, where one of them holds a result.
@@ -44,16 +78,20 @@ fn new_from(view: &View) -> Option<usize> {
 /// What would be told as what changed, but for results that `others` replace.
 pub(super) fn propose(view: &View, others: &[Move]) -> Result<Vec<Move>> {
     let Some(from) = new_from(view).filter(|_| may_reread(view)) else { return Ok(Vec::new()) };
-    let new = view.context.since(from).iter().find_map(|item| item.origin.place());
+    // However long the context is, a call looks at so much of it.
+    let begins = from.saturating_sub(WITHIN);
+    let within = view.context.since(begins);
+    let new = within.iter().skip(from - begins).find_map(|item| item.origin.place());
     let first = new.map_or(usize::MAX, |place| place.index);
     let replaced = others.iter().flat_map(|planned| &planned.blobs);
     let replaced = replaced.map(|new| (new.blob.index, new.blob.offload.nth)).collect();
-    let leaning = view.items().iter().flat_map(|item| item.origin.bases()).collect();
-    let placed = view.items().iter().enumerate();
-    let positions = placed.filter_map(|(at, item)| Some((item.origin.place()?.index, at))).collect();
-    let mut known = KnownResults { view, results: answered(view)?, positions, first, replaced, leaning };
+    let leaning = within.iter().flat_map(|item| item.origin.bases()).collect();
+    let placed = within.iter().enumerate();
+    let positions = placed.filter_map(|(at, item)| Some((item.origin.place()?.index, begins + at))).collect();
+    let results = answered_in(view, within)?;
+    let mut known = KnownResults { view, results, positions, first, replaced, leaning };
     let is_new = |item: &Item| item.origin.place().is_some_and(|place| place.index >= first);
-    moves(view, usize::MAX, Placeholder::Difference, &is_new, |piece| {
+    moves(view, from.., Placeholder::Difference, &is_new, |piece| {
         let result = (piece.place.index, piece.nth);
         if piece.text.chars().count() < LEAST {
             return None;
@@ -166,8 +204,7 @@ impl<'v> KnownResults<'v> {
         let at = self.results.iter().position(|other| (other.index, other.nth) == result)?;
         let own = self.results.get(at).filter(|own| !own.is_error && !is_recall(&own.call.name))?;
         let source = &facts(&own.call).source;
-        let numbers = numbered(text);
-        let places = LinePlaces::of(&numbers);
+        let places = LinePlaces::of(self.lines(result)?);
         let mut found: Vec<(usize, Basis, &Answered)> = Vec::new();
         for other in self.results.get(..at)?.iter().rev() {
             let is_new = other.index >= self.first;
@@ -184,7 +221,7 @@ impl<'v> KnownResults<'v> {
             };
             let basis = Basis { seq, index: other.index, nth: other.nth };
             let lean = self.leaning.iter().filter(|of| **of == basis).count();
-            let count = self.lines(item, other.index, other.nth).map_or(0, |lines| places.in_common(lines));
+            let count = self.lines((other.index, other.nth)).map_or(0, |lines| places.in_common(lines));
             if count > 0 && lean < MOST_PARTS {
                 found.push((count, basis, other));
             }
@@ -201,12 +238,11 @@ impl<'v> KnownResults<'v> {
         Some(Told { basis, what, rest })
     }
 
-    /// The lines of a result as numbers, which are made once.
-    fn lines(&self, item: &'v Item, index: usize, nth: usize) -> Option<&'v [u64]> {
-        let parts = item.exchange(self.view.format).ok()?.iter();
-        let mut cells = parts.filter_map(ExchangePart::lines);
-        let make = || self.text((index, nth)).map_or_else(Box::default, |text| numbered(&text));
-        Some(cells.nth(nth)?.get_or_init(make))
+    /// The lines of a result as numbers.
+    fn lines(&self, (index, nth): (usize, usize)) -> Option<&'v [u64]> {
+        let item = self.item(index)?;
+        let mut cells = item.exchange(self.view.format).ok()?.iter().filter_map(ExchangePart::lines);
+        Some(lines_in(self.view, item, nth, cells.nth(nth)?))
     }
 
     /// A message of the context.
@@ -227,10 +263,6 @@ impl<'v> KnownResults<'v> {
 
     /// The text of a result that stands in the context; nothing for one that holds more.
     fn text(&self, (index, nth): (usize, usize)) -> Option<String> {
-        let item = self.item(index)?;
-        let value = wire::parse(index, &item.body).ok()?;
-        let message = self.view.format.wire().read(index, &value).ok()?;
-        let result = message.results().nth(nth)?;
-        result.media.is_empty().then(|| result.text.to_string())
+        text_in(self.view, self.item(index)?, nth)
     }
 }

@@ -54,6 +54,11 @@ impl<'t> LinePlaces<'t> {
         LinePlaces { numbers, places }
     }
 
+    /// True where it has a stretch in common with another, or is the same.
+    pub(crate) fn is_like(&self, other: &[u64]) -> bool {
+        self.numbers == other || self.in_common(other) > 0
+    }
+
     /// How many lines it has in common with another, in stretches.
     pub(crate) fn in_common(&self, other: &[u64]) -> usize {
         self.stretches(other).iter().map(|stretch| stretch.count).sum()
