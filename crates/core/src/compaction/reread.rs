@@ -208,9 +208,7 @@ impl<'v> KnownResults<'v> {
         let mut found: Vec<(usize, Basis, &Answered)> = Vec::new();
         for other in self.results.get(..at)?.iter().rev() {
             let is_new = other.index >= self.first;
-            // What the same call answered is told as what changed, or not at all.
-            if is_new || other.is_error || is_recall(&other.call.name) || facts(&other.call).source == *source
-            {
+            if is_new || other.is_error || is_recall(&other.call.name) {
                 continue;
             }
             let Some(item) = self.item(other.index) else { continue };
@@ -222,7 +220,9 @@ impl<'v> KnownResults<'v> {
             let basis = Basis { seq, index: other.index, nth: other.nth };
             let lean = self.leaning.iter().filter(|of| **of == basis).count();
             let count = self.lines((other.index, other.nth)).map_or(0, |lines| places.in_common(lines));
-            if count > 0 && lean < MOST_PARTS {
+            // Now and then what the same call answers is whole.
+            let most = if facts(&other.call).source == *source { MOST } else { MOST_PARTS };
+            if count > 0 && lean < most {
                 found.push((count, basis, other));
             }
         }
