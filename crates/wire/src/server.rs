@@ -54,7 +54,8 @@ pub fn request(format: Format, tokens: usize, signed: bool) -> Option<String> {
 pub fn compacts(format: Format, message: &Value<'_>) -> bool {
     match format {
         Format::Anthropic => {
-            let is_assistant = tagged::given(message, "role").and_then(tagged::text).as_deref() == Some("assistant");
+            let is_assistant =
+                tagged::given(message, "role").and_then(tagged::text).as_deref() == Some("assistant");
             is_assistant && blocks(message).is_some_and(|blocks| blocks.iter().any(has_content))
         }
         Format::OpenaiResponses => is_item(message) && tagged::given(message, "encrypted_content").is_some(),

@@ -171,7 +171,12 @@ pub(super) fn covers_of(items: &[Item]) -> Vec<CoveredRange> {
     covers
 }
 
-pub(super) fn join(covers: &mut Vec<CoveredRange>, from: usize, to: usize, mut offloads: Vec<(usize, Offload)>) {
+pub(super) fn join(
+    covers: &mut Vec<CoveredRange>,
+    from: usize,
+    to: usize,
+    mut offloads: Vec<(usize, Offload)>,
+) {
     match covers.last_mut() {
         Some(last) if last.to == from => {
             last.to = to;

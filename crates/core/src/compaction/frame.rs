@@ -87,7 +87,8 @@ impl<'io> Framer<'io> {
         }
         let stayed = tokens_of(&stay);
         // An earlier checkpoint, which is the user's message too, may stand right before.
-        let is_ours = |item: &Item| matches!(item.origin, Origin::Summary { .. }) && item.origin.server().is_none();
+        let is_ours =
+            |item: &Item| matches!(item.origin, Origin::Summary { .. }) && item.origin.server().is_none();
         if stay.last().is_some_and(is_ours) {
             stay.push(self.acknowledgement(&format!("{checkpoint}_before")).await?);
         }

@@ -1,10 +1,10 @@
 //! The ladder: one climb, for the real run and for the dry run, over rungs that it knows as values.
 
 use super::floor::{floor, overflow, settle};
-use super::{last, server};
 use super::result::{Plan, PlanCost, RungPlan};
 use super::rung::{ClimbPart, Climbed, Run, RungSpec, RungWork, reason, reduce};
 use super::writer::Writer;
+use super::{last, server};
 use crate::error::{Code, Result};
 use crate::log::SessionGuard;
 use crate::policy::cost::{CostSnapshot, Prices, Rule};

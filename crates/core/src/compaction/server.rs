@@ -92,10 +92,8 @@ pub(super) async fn take_over(io: &Io, guard: &SessionGuard, at: usize) -> Resul
         budget: view.settings.window,
     };
     let summary = Some(Summarised { text: String::new(), entry });
-    let cause = Cause {
-        trigger: Trigger::Auto.as_str().into(),
-        ..Cause::of(view, Rung::Summarise.stored(), after)
-    };
+    let cause =
+        Cause { trigger: Trigger::Auto.as_str().into(), ..Cause::of(view, Rung::Summarise.stored(), after) };
     let retired = gone.iter().flat_map(|item| item.origin.offloads()).count();
     let pinned: Vec<String> = gone
         .iter()
@@ -145,14 +143,17 @@ pub(super) async fn dissolve(run: &Run<'_>) -> Result<()> {
         }
         // In a fork, what it stands for is the parent's.
         let has_more = |item: &Item| match &item.origin {
-            Origin::Summary { covers, .. } => covers.iter().map(|cover| cover.to - cover.from).sum::<usize>() > 1,
+            Origin::Summary { covers, .. } => {
+                covers.iter().map(|cover| cover.to - cover.from).sum::<usize>() > 1
+            }
             _ => false,
         };
         let items = view.items().iter().enumerate().filter(|(_, item)| has_more(item));
         let found = items.filter_map(|(at, item)| Some((at, item.origin.server()?))).next();
         let Some((at, place)) = found else { return Ok(()) };
         let change = dissolved(run.io, &view, &run.log(), &|index| run.is_erased(index), (at, place)).await?;
-        run.io.log(LogLevel::Info, format!("What message {} stands for is in the context again", place.index));
+        run.io
+            .log(LogLevel::Info, format!("What message {} stands for is in the context again", place.index));
         run.change(change).await?;
     }
 }

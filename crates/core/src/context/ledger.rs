@@ -115,8 +115,7 @@ const REMOVED: &str = "it was removed from the context; the log keeps it";
 const LOST: &str = "the store lost it: its row of the log is missing, or is not what was written";
 const REASONING_REMOVED: &str =
     "its signed reasoning is bound to what stood before it, and that changed (AN8); the log keeps it";
-const COMPACTION_REMOVED: &str =
-    "its compaction is of use to its provider alone, and what that stood for is back in the context; the log keeps it";
+const COMPACTION_REMOVED: &str = "its compaction is of use to its provider alone, and what that stood for is back in the context; the log keeps it";
 
 /// The fate of every message of the app: runs of neighbours that have the same, so that a long past takes little. It is told
 /// as JSON text, of which the host makes the entries when somebody asks for them.

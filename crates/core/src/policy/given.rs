@@ -43,13 +43,8 @@ impl<'v> GivenOptions<'v> {
         }
         let preset =
             PRESETS.iter().find(|preset| name.as_str() == Some(preset.name)).copied().unwrap_or(&BALANCED);
-        let mut given = GivenOptions {
-            preset,
-            entries: Vec::new(),
-            groups: Vec::new(),
-            off: Vec::new(),
-            server: false,
-        };
+        let mut given =
+            GivenOptions { preset, entries: Vec::new(), groups: Vec::new(), off: Vec::new(), server: false };
         given.members("", "", options)?;
         Ok(given)
     }

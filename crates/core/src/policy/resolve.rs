@@ -316,7 +316,11 @@ fn rungs(options: &GivenOptions<'_>) -> Vec<Rung> {
 fn check_beside_server(options: &GivenOptions<'_>, policies: &ToolPolicies) -> Result<()> {
     let refused = [
         (options.has("pins.match"), "pins.match", "summarize: \"server\" keeps no message verbatim"),
-        (policies.keep_any(), "toolPolicies", "summarize: \"server\" keeps no result verbatim, whatever keep says"),
+        (
+            policies.keep_any(),
+            "toolPolicies",
+            "summarize: \"server\" keeps no result verbatim, whatever keep says",
+        ),
         (
             options.flag("economy") == Some(true),
             "economy",

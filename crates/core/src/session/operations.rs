@@ -446,7 +446,8 @@ pub(super) fn out(items: &[Item]) -> Vec<OutItem> {
     items
         .iter()
         .map(|item| {
-            let whole = if let Origin::Message(place) = item.origin { Some(place) } else { item.origin.server() };
+            let whole =
+                if let Origin::Message(place) = item.origin { Some(place) } else { item.origin.server() };
             match whole {
                 Some(place) => OutItem { seq: Some(place.seq), index: Some(place.index), body: None },
                 None => OutItem { seq: None, index: None, body: Some(Rc::clone(&item.body)) },
