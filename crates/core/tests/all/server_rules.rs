@@ -11,6 +11,7 @@ use context_compactor_core::session::transcript::Restore;
 use context_compactor_core::step::Notice;
 use context_compactor_core::wire::Format;
 use context_compactor_core::{Code, Error};
+use context_compactor_store_tests::How;
 use context_compactor_store_tests::conversation::{Body, assistant, body, user};
 use serde_json::{Value, json};
 use std::rc::Rc;
@@ -355,6 +356,28 @@ fn x10_what_was_not_taken_over_is_by_the_next_prepare() {
         other.append(&[said(format, 0, 100), answer.clone()].concat());
         let mut harness = reopened(&other, options(format, json!({})));
         assert_eq!(harness.sent(), of(&answer), "{format}");
+    }
+}
+
+#[test]
+fn x10_a_commit_that_fails_costs_no_message_and_is_made_up_for() {
+    for how in [How::Fail(Code::StoreUnavailable), How::Lost, How::CrashBefore, How::CrashAfter] {
+        for format in PROVIDERS {
+            let mut harness = open(format, json!({}));
+            harness.append(&said(format, 0, 100));
+            harness.host.fault(0, is_change, how);
+            let answer = compacted(format, 0);
+            match harness.host.try_run(harness.session.append(answer.clone())) {
+                Some(done) => {
+                    done.unwrap();
+                    assert_eq!(harness.sent(), of(&answer), "{format} {how:?}");
+                }
+                None => assert!(matches!(how, How::CrashBefore | How::CrashAfter)),
+            }
+            let mut again = reopened(&harness, options(format, json!({})));
+            assert_eq!(again.sent(), of(&answer), "{format} {how:?}: read back");
+            assert_eq!(contents(&again).len(), 2 + answer.len());
+        }
     }
 }
 
