@@ -89,9 +89,9 @@ class Reading {
   #group({ path, short, off }: Option, shown: string, value: unknown): unknown {
     if (isGroup(value)) return this.members(shown, path, value);
     const member = OPTIONS.find((option) => option.path === short);
-    if (member && value === "extractive") return value;
+    if (member && (value === "extractive" || value === "server")) return value;
     if (member && typeof value === "function") return this.#value(member, shown, value);
-    if (member) throw invalidOption(shown, 'must be a function, an object or "extractive"');
+    if (member) throw invalidOption(shown, 'must be a function, an object, "server" or "extractive"');
     throw invalidOption(shown, off ? "must be an object or false" : "must be an object");
   }
 

@@ -23,6 +23,7 @@ interface EnginePrepared extends Sent {
   result?: EngineResult;
   putOff?: true;
   goal?: string;
+  request?: string;
 }
 
 /** What it needs of the session. `seal` receives what the app's functions threw, by the number of the effect. */
@@ -111,7 +112,7 @@ export class Prepares<M extends Message> {
     const fixed = [prompt ?? "", (this.tools = asSent("tools", tools)), live];
     const { answer, thrown } = await this.#drive<EnginePrepared | null>({ trigger }, (handle) => begin(handle, fixed), host);
     if (!answer) return undefined;
-    const { usage, edits, stillExceedsThreshold, stored, result, putOff, goal, ...sent } = answer;
+    const { usage, edits, stillExceedsThreshold, stored, result, putOff, goal, request, ...sent } = answer;
     this.live = sent.live?.text ?? "";
     const messages = this.#cache.prepared(sent);
     for (const index of this.#cache.changed()) this.#needs.warn(changedAt(index));
@@ -128,6 +129,7 @@ export class Prepares<M extends Message> {
       ...(system === undefined ? {} : { system }),
       ...(made ? { result: made } : {}),
       ...(this.#background.isRunning ? { pending: true } : {}),
+      ...(request === undefined ? {} : { request: JSON.parse(request) as Record<string, unknown> }),
     };
     return lazily(prepared, "messages", messages);
   }

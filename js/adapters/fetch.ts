@@ -53,7 +53,7 @@ const HELD_THERE = ["previous_response_id", "conversation", "thread"];
 export function compactingFetch(options: CompactingFetchOptions = {}): CompactingFetch {
   const { thread } = options;
   const inner: Fetch = options.fetch ?? ((input, init) => globalThis.fetch(input, init));
-  const threads = new Threads("context-compactor/fetch", options as AdapterOptions & Record<string, unknown>, ["thread", "fetch"]);
+  const threads = new Threads("context-compactor/fetch", options as AdapterOptions & Record<string, unknown>, ["thread", "fetch"], undefined, true);
 
   async function compacting(input: any, init: any = {}): Promise<Response> {
     const url = String(input?.url ?? input);
@@ -81,8 +81,10 @@ export function compactingFetch(options: CompactingFetchOptions = {}): Compactin
       return await threads.send(request, async (fitted) => {
         if (!fitted) return checked(await inner(input, init));
         const { prepared, goal, report } = fitted;
-        const changed = withGoal(api, { ...body, [api.messages]: [...leading, ...prepared.messages] }, leading.length, goal);
-        const sent = { ...init, method: "POST", headers, body: JSON.stringify(changed) };
+        const { betas, ...fields } = prepared.request ?? {};
+        const whole = { ...body, ...managed(body, fields), [api.messages]: [...leading, ...prepared.messages] };
+        const changed = withGoal(api, whole, leading.length, goal);
+        const sent = { ...init, method: "POST", headers: withBetas(headers, betas), body: JSON.stringify(changed) };
         return counted(await checked(await inner(input, sent)), (usage) => report(usage, body.model));
       });
     } catch (error) {
@@ -121,6 +123,26 @@ function withGoal(api: Api, body: Body, leading: number, goal: string): Body {
   const system = body[api.system];
   if (Array.isArray(system)) return { ...body, [api.system]: [...(system as object[]), { type: "text", text: goal }] };
   return { ...body, [api.system]: system ? `${String(system)}\n\n${goal}` : goal };
+}
+
+/** The fields by which the provider compacts, with what the request itself has it do to the context. */
+function managed(body: Body, fields: Record<string, unknown>): Record<string, unknown> {
+  const [own, ours] = [body["context_management"], fields["context_management"]] as { edits?: object[] }[];
+  if (!own || !ours) return fields;
+  const joined = (own: unknown, ours: object[]) => [
+    ...(Array.isArray(own) ? (own as { type?: string }[]) : []).filter(({ type }) => !(ours as { type?: string }[]).some((one) => one.type === type)),
+    ...ours,
+  ];
+  return { ...fields, context_management: Array.isArray(ours) ? joined(own, ours as object[]) : { ...own, edits: joined(own.edits, ours.edits ?? []) } };
+}
+
+/** The headers with the versions of Anthropic's API that the fields need. */
+function withBetas(headers: Headers, betas: unknown): Headers {
+  if (!Array.isArray(betas)) return headers;
+  const all = new Headers(headers);
+  const given = (all.get("anthropic-beta") ?? "").split(",").map((name) => name.trim());
+  for (const beta of betas as string[]) if (!given.includes(beta)) all.append("anthropic-beta", beta);
+  return all;
 }
 
 /** An answer by which the provider refuses the prompt as too long. */

@@ -95,12 +95,22 @@ export class Threads {
   /** Oldest first. */
   readonly #open = new Set<OpenThread>();
 
-  /** `own` are the names of options that the adapter reads itself; `by` names it in warnings. */
-  constructor(by: string, options: AdapterOptions & Record<string, unknown>, own: readonly string[], format?: Format | CustomFormat) {
+  /** `own` are the names of options that the adapter reads itself; `by` names it in warnings. `addsFields`: the adapter adds
+   *  `Prepared.request` to the requests. */
+  constructor(
+    by: string,
+    options: AdapterOptions & Record<string, unknown>,
+    own: readonly string[],
+    format?: Format | CustomFormat,
+    addsFields = false,
+  ) {
     this.#by = by;
     this.#format = format;
     const rest: Record<string, unknown> = { ...options };
     for (const name of own) delete rest[name];
+    if (rest["summarize"] === "server" && !addsFields) {
+      throw invalidOption("summarize", `"server" adds fields to requests, and ${by} cannot: use compactingFetch or openSession, or give another summarize`);
+    }
     checkAdapterOptions(rest);
     this.#options = { store: memoryStore(), ...rest };
     this.isKept = rest["store"] !== undefined && rest["store"] !== "memory";

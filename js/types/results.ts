@@ -270,4 +270,8 @@ export interface Prepared<M = Message, N = NewMessageAmong<M>> {
   result?: CompactionResult<M | N>;
   /** A summary is being written in the background, and this prompt does not wait for it (option `background`). */
   pending?: true;
+  /** With `summarize: "server"`: fields to add to the request, by which the provider compacts. Anthropic:
+   *  `{ betas, context_management }`, for `client.beta.messages.create` (over HTTP, `betas` is the header `anthropic-beta`). OpenAI
+   *  Responses: `{ context_management }`. Then append the answer whole. */
+  request?: Record<string, unknown>;
 }

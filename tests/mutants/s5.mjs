@@ -391,7 +391,7 @@ export const s5 = [
     id: "S5.8",
     what: "old checkpoints are cut, not summarised",
     file: `${core}/compaction/ageing.rs`,
-    from: "if settings.summariser == Summariser::Extractive {",
+    from: "if !settings.asks_a_model() {",
     to: "if settings.window > 0 {",
     tests: ["checkpoint_ageing"],
   },

@@ -314,6 +314,7 @@ export const junk: Summarize = async () => 5;
 export const options: CompactOptions[] = [
   { preset: "offload", keep: { fraction: 0.2 }, signal: new AbortController().signal },
   { summarize: { provider: { kind: "anthropic", model: "m", headers: { "x-api-key": "k" } }, fetch, fallback: "extractive" } },
+  { summarize: "server", format: "anthropic" },
   // @ts-expect-error: no such preset.
   { preset: "fastest" },
   // @ts-expect-error: a provider needs its model.

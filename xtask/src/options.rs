@@ -121,7 +121,7 @@ fn type_of(row: &Row) -> String {
         OptionKind::Choice(names) => union(&names()),
         OptionKind::Function(of) | OptionKind::Value(of) | OptionKind::Host(of) => of.to_owned(),
         OptionKind::Group { name: Some(name), short: Some(_) } => {
-            format!("Summarize | \"extractive\" | {name}")
+            format!("Summarize | \"server\" | \"extractive\" | {name}")
         }
         OptionKind::Group { name: Some(name), .. } => name.to_owned(),
         OptionKind::Group { name: None, .. } => "PresetOptions".to_owned(),

@@ -32,6 +32,7 @@ mod react;
 mod read;
 pub mod record;
 mod rules;
+pub mod server;
 mod tagged;
 mod tools;
 mod trailing;

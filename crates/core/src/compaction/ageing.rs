@@ -17,7 +17,7 @@ use crate::error::{Code, Result};
 use crate::keys::ids;
 use crate::log::{Cause, ContextChange, Job, View};
 use crate::message::{Message, Part, Role};
-use crate::policy::{Rung, Settings, Summariser};
+use crate::policy::{Rung, Settings};
 use crate::step::{Effect, LogLevel, Notice, Purpose};
 use crate::summary::{self, PROMPT_VERSION, SummaryRequest};
 use crate::wire::Author;
@@ -37,7 +37,9 @@ fn due(view: &View, made: &SummaryMeta) -> Option<Level> {
 /// How a checkpoint was made; one of an earlier release counts as the first.
 fn made_of(item: &Item) -> Option<SummaryMeta> {
     match &item.origin {
-        Origin::Summary { made, .. } => Some(made.as_deref().cloned().unwrap_or_default()),
+        Origin::Summary { made, .. } if item.origin.server().is_none() => {
+            Some(made.as_deref().cloned().unwrap_or_default())
+        }
         _ => None,
     }
 }
@@ -301,7 +303,7 @@ async fn joined(framer: &Framer<'_>, items: &[Item], text: &str, level: Level, n
 async fn ask(run: &Run<'_>, texts: &[String], level: Level, spent: &mut CallCost) -> Result<String> {
     let settings = run.settings();
     let range = settings.numbers.checkpoint.levels.target(level, settings.window);
-    if settings.summariser == Summariser::Extractive {
+    if !settings.asks_a_model() {
         let part = |text: &String| Message { role: Role::User, parts: vec![Part::Text(text.clone().into())] };
         let messages: Vec<Message<'_>> = texts.iter().map(part).collect();
         return Ok(summary::extractive(&messages, range.high, settings.estimator));

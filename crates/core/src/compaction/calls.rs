@@ -71,7 +71,7 @@ pub(super) fn answered_in(view: &View, items: &[Item]) -> Result<Vec<Answered>> 
     let mut waiting: HashMap<&str, Vec<PlacedCall<'_>>> = HashMap::new();
     let mut results = Vec::new();
     for item in items {
-        let Some(Place { index, .. }) = item.origin.place() else { continue };
+        let Some(Place { index, .. }) = item.origin.place().or(item.origin.server()) else { continue };
         let (mut nth, mut calls) = (0, 0);
         for part in item.exchange(view.format)? {
             match part {

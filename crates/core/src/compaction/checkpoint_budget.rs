@@ -37,7 +37,7 @@ fn standing(view: &View) -> Vec<Standing> {
     let (mut found, mut run) = (Vec::new(), 0);
     for (at, item) in view.items().iter().enumerate() {
         match &item.origin {
-            Origin::Summary { made, .. } => {
+            Origin::Summary { made, .. } if item.origin.server().is_none() => {
                 let made = made.as_deref();
                 let own = made.map_or(0, |made| made.text_tokens);
                 let tokens = if own == 0 { item.size.tokens } else { own };

@@ -108,23 +108,7 @@ pub(crate) struct Proposal {
 impl Proposal {
     /// What the summary would stand for.
     pub(crate) fn covers(&self) -> Vec<CoveredRange> {
-        let mut covers: Vec<CoveredRange> = Vec::new();
-        for item in &self.compress {
-            match &item.origin {
-                Origin::Message(place) => join(&mut covers, place.index, place.index + 1, Vec::new()),
-                Origin::Edited { place, offloads, .. } => {
-                    let offloads = offloads.iter().map(|offload| (place.index, offload.clone())).collect();
-                    join(&mut covers, place.index, place.index + 1, offloads);
-                }
-                Origin::Summary { covers: earlier, .. } => {
-                    for cover in earlier {
-                        join(&mut covers, cover.from, cover.to, cover.offloads.clone());
-                    }
-                }
-                Origin::Acknowledgement => {}
-            }
-        }
-        covers
+        covers_of(&self.compress)
     }
 
     /// The messages of the user that are not answered yet, those that are quoted and those that may be once they are pinned: the
@@ -168,7 +152,33 @@ impl Proposal {
     }
 }
 
-fn join(covers: &mut Vec<CoveredRange>, from: usize, to: usize, mut offloads: Vec<(usize, Offload)>) {
+/// What stands for these items stands for.
+pub(super) fn covers_of(items: &[Item]) -> Vec<CoveredRange> {
+    let mut covers: Vec<CoveredRange> = Vec::new();
+    for item in items {
+        match &item.origin {
+            Origin::Message(place) => join(&mut covers, place.index, place.index + 1, Vec::new()),
+            Origin::Edited { place, offloads, .. } => {
+                let offloads = offloads.iter().map(|offload| (place.index, offload.clone())).collect();
+                join(&mut covers, place.index, place.index + 1, offloads);
+            }
+            Origin::Summary { covers: earlier, .. } => {
+                for cover in earlier {
+                    join(&mut covers, cover.from, cover.to, cover.offloads.clone());
+                }
+            }
+            Origin::Acknowledgement => {}
+        }
+    }
+    covers
+}
+
+pub(super) fn join(
+    covers: &mut Vec<CoveredRange>,
+    from: usize,
+    to: usize,
+    mut offloads: Vec<(usize, Offload)>,
+) {
     match covers.last_mut() {
         Some(last) if last.to == from => {
             last.to = to;

@@ -1,7 +1,7 @@
 //! Whether there is anything to do before a prompt is sent. It is asked every time, and most times there is not: the ladder,
 //! which most conversations never need, is climbed only then.
 
-use super::{admit, clear, emergency, process, reread};
+use super::{admit, clear, emergency, process, reread, server};
 use crate::log::View;
 use crate::policy::{Rung, Trigger};
 
@@ -10,6 +10,7 @@ pub(crate) fn is_due(view: &View, trigger: Trigger) -> bool {
     trigger != Trigger::Auto
         || view.usage.is_due
         || !view.fits()
+        || server::is_foreign(view)
         || view.settings.rungs.iter().any(|rung| match rung {
             Rung::Process => process::may_process(view),
             Rung::Admit => admit::may_admit(view) || reread::may_reread(view),

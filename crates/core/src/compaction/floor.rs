@@ -100,7 +100,9 @@ fn left(bare: &View, proposal: Option<&Proposal>, ages: bool) -> Result<usize> {
             continue;
         }
         tokens += match &item.origin {
-            Origin::Summary { .. } => of_checkpoint(bare, item, proposal, ages)?,
+            Origin::Summary { .. } if item.origin.server().is_none() => {
+                of_checkpoint(bare, item, proposal, ages)?
+            }
             _ => item.size.tokens,
         };
     }

@@ -87,7 +87,9 @@ impl<'io> Framer<'io> {
         }
         let stayed = tokens_of(&stay);
         // An earlier checkpoint, which is the user's message too, may stand right before.
-        if stay.last().is_some_and(|item| matches!(item.origin, Origin::Summary { .. })) {
+        let is_ours =
+            |item: &Item| matches!(item.origin, Origin::Summary { .. }) && item.origin.server().is_none();
+        if stay.last().is_some_and(is_ours) {
             stay.push(self.acknowledgement(&format!("{checkpoint}_before")).await?);
         }
         let mut items = [stay, written].concat();
@@ -395,11 +397,22 @@ pub(crate) fn erased(
     body: Rc<str>,
     erasure: &Erasure,
 ) -> Result<(Origin, Rc<str>)> {
+    let by_server = origin.server();
     let Origin::Summary { checkpoint, covers, quotes, prose, made } = origin else {
         return Ok((origin, body));
     };
     let wire = format.wire();
     let like = wire::parse(0, &body)?;
+    // Nobody can say what the provider made of the message.
+    if let Some(place) = by_server {
+        let concerns = |cover: &CoveredRange| (cover.from..cover.to).contains(&erasure.index);
+        if place.index != erasure.index && !covers.iter().any(concerns) {
+            return Ok((Origin::Summary { checkpoint, covers, quotes, prose, made }, body));
+        }
+        let body = wire.text_message(Author::Assistant, ERASED, &checkpoint, Some(&like));
+        let origin = Origin::Summary { checkpoint, covers, quotes: Vec::new(), prose: 0, made: None };
+        return Ok((origin, Rc::from(body)));
+    }
     let read = wire.read(0, &like)?;
     let (role, text) = (read.role, read.text());
     let mut now = made.as_deref().cloned().unwrap_or_default();

@@ -40,8 +40,8 @@ impl InForce {
                 let (kind, tokens) = (summary::kind_of(&message.text()), item.size.tokens);
                 found.push(InstructionInForce { index: place.index, kind, tokens, goes: at < boundary });
             }
-            if let Origin::Summary { quotes, prose, .. } = &item.origin
-                && !quotes.is_empty()
+            if let Origin::Summary { prose, .. } = &item.origin
+                && !item.origin.quotes().is_empty()
             {
                 let text = message.text();
                 for quote in summary::quotes_of_system(text.get(*prose..).unwrap_or("")) {

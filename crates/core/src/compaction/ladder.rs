@@ -1,10 +1,10 @@
 //! The ladder: one climb, for the real run and for the dry run, over rungs that it knows as values.
 
 use super::floor::{floor, overflow, settle};
-use super::last;
 use super::result::{Plan, PlanCost, RungPlan};
 use super::rung::{ClimbPart, Climbed, Run, RungSpec, RungWork, reason, reduce};
 use super::writer::Writer;
+use super::{last, server};
 use crate::error::{Code, Result};
 use crate::log::SessionGuard;
 use crate::policy::cost::{CostSnapshot, Prices, Rule};
@@ -55,6 +55,7 @@ pub(crate) async fn climb(run: &Run<'_>) -> Result<Climbed> {
 /// Climbs; whether the context fits in the end is another question.
 async fn walk(run: &Run<'_>, done: &mut Climbed) -> Result<()> {
     let settings = run.settings();
+    server::dissolve(run).await?;
     let is_later = run.part == ClimbPart::Later;
     done.was_due = run.view().usage.is_due;
     let waits = |rung: &RungSpec| match rung.work {
@@ -84,6 +85,9 @@ async fn walk(run: &Run<'_>, done: &mut Climbed) -> Result<()> {
             done.idle.extend((rung.idle)(run.trigger).map(Into::into));
         }
         run.writer.settle(&mut done.edits);
+    }
+    if settings.is_server() && run.trigger == Trigger::Auto && done.was_due && run.view().fits() {
+        done.idle.push("the provider is asked to compact in the next request".into());
     }
     last::shorten_all(run, done).await
 }

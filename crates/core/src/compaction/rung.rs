@@ -142,6 +142,11 @@ impl<'r> Run<'r> {
         RefMut::map(self.guard.state_mut(), |state| &mut state.collected)
     }
 
+    /// True for a message of the app that was erased.
+    pub(super) fn is_erased(&self, index: usize) -> bool {
+        self.guard.state().row.is_erased(index)
+    }
+
     /// The most that the store takes in one batch.
     pub(super) fn max_batch_ops(&self) -> usize {
         self.guard.state().max_batch_ops

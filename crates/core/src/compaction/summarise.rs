@@ -51,6 +51,10 @@ fn least(view: &View, least: &mut Least) -> Result<()> {
 /// Summarising is due when offloading freed too little and the last attempt is long enough ago (`S1.4`), or when the
 /// context does not fit the window at all.
 fn fires(view: &View, done: &Climbed) -> bool {
+    if view.settings.is_server() {
+        // It is the provider's to do, as long as the prompt can be sent.
+        return !view.fits() || (view.settings.rungs.contains(&Rung::Rollover) && !emergency::has_room(view));
+    }
     let numbers = &view.settings.numbers;
     let is_full = match view.settings.leaves {
         Some(_) => view.usage.is_due || done.is_too_little(view),

@@ -13,7 +13,7 @@ use super::{files, replace};
 use crate::context::{Item, Origin};
 use crate::error::{Code, Error, Result};
 use crate::log::{Closing, Job, View};
-use crate::policy::{Fallback, Rung, Settings, Summariser, Trigger};
+use crate::policy::{Fallback, Rung, Settings, Trigger};
 use crate::step::{Effect, Io, LogLevel, Notice, Progress, Purpose, Stage};
 use crate::summary::{self, SummaryRequest};
 use crate::wire::{self, Format};
@@ -173,6 +173,10 @@ pub(super) async fn write(
         Err(error) if error.code == Code::SummaryRejected => return Err(failed.unwrap_or(error)),
         Err(error) => return Err(error),
     };
+    if settings.is_server() && rung != Rung::Rollover {
+        let what = "the provider had not compacted the conversation";
+        failed = Some(Error::new(Code::SummaryFailed, what));
+    }
     if let Some(error) = &failed {
         let message = fell_back(error);
         io.log(LogLevel::Warn, message.clone());
@@ -259,7 +263,7 @@ fn falls_back(run: &Run<'_>, settings: &Settings) -> bool {
 
 /// A model writes it. [`Rung::Rollover`] is left to the built-in summariser, which cannot fail.
 pub(super) fn by_model(settings: &Settings, rung: Rung) -> bool {
-    settings.summariser != Summariser::Extractive && rung != Rung::Rollover
+    settings.asks_a_model() && rung != Rung::Rollover
 }
 
 /// What stands for the older messages where the model asked to begin anew (`X11`).

@@ -82,6 +82,8 @@ pub struct Totals {
     pub clearable: usize,
     /// Of the largest message of the app.
     pub largest: usize,
+    /// Messages in which the provider compacted what was before them.
+    pub by_server: usize,
 }
 
 impl Totals {
@@ -114,6 +116,7 @@ impl Totals {
         self.offloads = by(self.offloads, references.count());
         let leaning = item.origin.offloads().iter().filter(|offload| offload.basis.is_some());
         self.leaning = by(self.leaning, leaning.count());
+        self.by_server = by(self.by_server, usize::from(item.origin.server().is_some()));
     }
 }
 
@@ -177,7 +180,7 @@ impl Context {
     pub(crate) fn message(&self, seq: u64) -> Option<&Item> {
         let place = |item: &Item| {
             work::note(WorkDone::Items, 1);
-            if let Origin::Message(place) = item.origin { Some(place) } else { None }
+            if let Origin::Message(place) = item.origin { Some(place) } else { item.origin.server() }
         };
         let from = self.looked_up.get();
         let next = self.items.iter().enumerate().skip(from).find_map(|(at, item)| Some((at, place(item)?)));

@@ -115,6 +115,7 @@ const REMOVED: &str = "it was removed from the context; the log keeps it";
 const LOST: &str = "the store lost it: its row of the log is missing, or is not what was written";
 const REASONING_REMOVED: &str =
     "its signed reasoning is bound to what stood before it, and that changed (AN8); the log keeps it";
+const COMPACTION_REMOVED: &str = "its compaction is of use to its provider alone, and what that stood for is back in the context; the log keeps it";
 
 /// The fate of every message of the app: runs of neighbours that have the same, so that a long past takes little. It is told
 /// as JSON text, of which the host makes the entries when somebody asks for them.
@@ -235,7 +236,9 @@ fn runs(context: &Context) -> Vec<FateRun> {
                 let bases: Vec<usize> = item.origin.bases().map(|basis| basis.index).collect();
                 let basis = bases.first().copied();
                 let bases = if bases.len() > 1 { bases } else { Vec::new() };
+                let nothing_else = offloads.is_empty() && !reasoning_removed;
                 let reasons = [
+                    nothing_else.then_some(COMPACTION_REMOVED),
                     did.filter(|_| !refers),
                     basis.map(|_| DIFFERS),
                     reasoning_removed.then_some(REASONING_REMOVED),
@@ -247,7 +250,12 @@ fn runs(context: &Context) -> Vec<FateRun> {
                 runs.push(run(1, edited));
             }
             Origin::Summary { checkpoint, covers, quotes, .. } => {
-                runs.extend(covers.iter().flat_map(|cover| covered(cover, quotes, checkpoint)));
+                let mut own: Vec<FateRun> =
+                    covers.iter().flat_map(|cover| covered(cover, quotes, checkpoint)).collect();
+                if let Some(place) = item.origin.server() {
+                    own.iter_mut().for_each(|run| by_server(&mut run.first, place.index));
+                }
+                runs.extend(own);
             }
             Origin::Acknowledgement => {}
         }
@@ -280,6 +288,14 @@ fn covered(cover: &CoveredRange, quotes: &[Place], checkpoint: &str) -> Vec<Fate
         at = to;
     }
     runs
+}
+
+/// Says that the provider compacted it, in the app's message `by`.
+fn by_server(entry: &mut LedgerEntry, by: usize) {
+    match entry.quoted {
+        true => entry.quoted = false,
+        false => entry.reason = Some(format!("its provider compacted it, in message {by}; the log keeps it")),
+    }
 }
 
 fn entry(index: usize, fate: Fate) -> LedgerEntry {

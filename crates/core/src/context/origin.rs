@@ -81,6 +81,8 @@ pub struct SummaryMeta {
     pub front: usize,
     /// Indices of messages that it quotes and that nothing of what it replaces answers.
     pub waiting: Vec<usize>,
+    /// It is the app's own message, the only one that it quotes: the provider compacted what was before it (`X10`).
+    pub server: bool,
 }
 
 crate::wire::record!(SummaryMeta {
@@ -99,6 +101,7 @@ crate::wire::record!(SummaryMeta {
     rules = "rules" or nothing,
     front = "front" or default,
     waiting = "waiting" or nothing,
+    server = "server" or nothing,
 });
 
 /// A message of the user that states constraints.
@@ -271,7 +274,7 @@ impl Origin {
     pub(crate) fn whose(&self) -> MessageSource {
         match self {
             Origin::Message(place) => MessageSource::Logged(place.seq),
-            _ => MessageSource::Ours,
+            _ => self.server().map_or(MessageSource::Ours, |place| MessageSource::Logged(place.seq)),
         }
     }
 
@@ -280,11 +283,19 @@ impl Origin {
         self.offloads().iter().any(|offload| offload.nth == nth && offload.how.kind() == how.kind())
     }
 
-    /// The messages that a summary quotes verbatim.
+    /// The messages that a summary of ours quotes verbatim.
     pub(crate) fn quotes(&self) -> &[Place] {
         match self {
-            Origin::Summary { quotes, .. } => quotes,
+            Origin::Summary { quotes, .. } if self.server().is_none() => quotes,
             _ => &[],
+        }
+    }
+
+    /// The app's message in which the provider compacted what was before it, when this is one.
+    pub(crate) fn server(&self) -> Option<Place> {
+        match self {
+            Origin::Summary { quotes, made: Some(made), .. } if made.server => quotes.first().copied(),
+            _ => None,
         }
     }
 

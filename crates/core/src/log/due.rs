@@ -2,9 +2,11 @@
 
 use super::state::State;
 use crate::context::{ExchangePart, Item};
+use crate::error::Result;
 use crate::message::Role;
 use crate::policy::{Rung, Trigger, When};
 use crate::text::grouped;
+use crate::wire::{self, Format, server};
 
 /// Attempts that failed make the next one wait twice as long each, but for no more of them than this.
 const MOST_DOUBLINGS: u32 = 4;
@@ -36,6 +38,31 @@ impl State {
     /// Tokens of a prompt at which the session acts: what does not fit is acted on whatever the preset says.
     pub(crate) fn threshold(&self) -> usize {
         self.settings.threshold.of(self.fixed_tokens).min(self.settings.hard_limit)
+    }
+
+    /// Refuses a provider that is to compact and does not, or not from so few tokens on (`X10`).
+    ///
+    /// Errors: [`crate::error::Code::InvalidOption`].
+    pub(crate) fn check_server(&self, format: Format) -> Result<()> {
+        if self.settings.is_server() { server::check(format, self.threshold()) } else { Ok(()) }
+    }
+
+    /// The fields of the next request by which the provider compacts: JSON text. Nothing where it is not to.
+    ///
+    /// Errors: as [`State::check_server`].
+    pub(crate) fn server_request(&self) -> Result<Option<String>> {
+        if !self.settings.is_server() {
+            return Ok(None);
+        }
+        let format = self.format();
+        self.check_server(format)?;
+        let mut signed = false;
+        if self.context.totals().by_server > 0 {
+            for item in self.context.items().iter().filter(|item| item.origin.server().is_some()) {
+                signed |= server::is_signed(&wire::parse(0, &item.body)?);
+            }
+        }
+        Ok(server::request(format, self.threshold(), signed))
     }
 
     /// What the model is told once, when it is near the threshold (`X11`): how much room is left. Nothing where the prompt ends with what

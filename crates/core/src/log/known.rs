@@ -187,6 +187,7 @@ impl State {
     pub(crate) fn note_own_text(&mut self, origin: &Origin, body: &str) {
         let own = match origin {
             Origin::Message(_) => return,
+            _ if origin.server().is_some() => return,
             Origin::Edited { place, .. } => OwnMessage::Part(place.index),
             Origin::Summary { covers, .. } => OwnMessage::Summary(
                 covers.iter().map(|cover| CoveredRange { offloads: Vec::new(), ..cover.clone() }).collect(),

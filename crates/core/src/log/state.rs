@@ -109,6 +109,8 @@ pub(crate) struct State {
     pub(super) handed: Version,
     /// The first message that was appended since the context became another one than the app was handed.
     pub(crate) unseen_from: Option<usize>,
+    /// Messages before this position of the log were looked at for a compaction of the provider (`X10`).
+    pub(crate) looked_at: u64,
     /// Messages whose terms are in no page.
     pub(crate) unindexed: Unindexed,
     /// What the last summary took in of the messages that it stands for.
@@ -207,6 +209,7 @@ impl State {
             prepared: 0,
             handed: Version::default(),
             unseen_from: None,
+            looked_at: 0,
             unindexed: Unindexed::default(),
             collected: None,
             known: KnownMessages::default(),
@@ -216,6 +219,16 @@ impl State {
     /// The app has the context as it is now: what it appends from now on was written with that before it.
     pub(crate) fn hand_out(&mut self) {
         self.handed = self.version();
+    }
+
+    /// The app has the context as it is.
+    pub(crate) fn is_handed(&self) -> bool {
+        self.handed == self.version()
+    }
+
+    /// Positions of the log that nobody looked at for a compaction of the provider: the first, and the one after the last.
+    pub(crate) fn unlooked(&self) -> (u64, u64) {
+        (self.row.tail_from.max(self.looked_at), self.row.next_seq)
     }
 
     /// A message was appended. Whoever wrote it saw the context that was handed out last.

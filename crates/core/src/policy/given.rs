@@ -16,6 +16,8 @@ pub(super) struct GivenOptions<'v> {
     groups: Vec<(&'static str, &'v Value<'v>)>,
     /// What `false`, or its like in an original system, was given for.
     off: Vec<&'static str>,
+    /// The provider is to compact.
+    pub(super) server: bool,
 }
 
 struct GivenEntry<'v> {
@@ -41,7 +43,8 @@ impl<'v> GivenOptions<'v> {
         }
         let preset =
             PRESETS.iter().find(|preset| name.as_str() == Some(preset.name)).copied().unwrap_or(&BALANCED);
-        let mut given = GivenOptions { preset, entries: Vec::new(), groups: Vec::new(), off: Vec::new() };
+        let mut given =
+            GivenOptions { preset, entries: Vec::new(), groups: Vec::new(), off: Vec::new(), server: false };
         given.members("", "", options)?;
         Ok(given)
     }
@@ -88,7 +91,11 @@ impl<'v> GivenOptions<'v> {
             OptionKind::Group { short: Some(member), .. } => match (value, self::row(member)) {
                 (Value::Bool(true), Some(member)) => self.row(member, shown, value),
                 _ if value.as_str() == Some("extractive") => Ok(()),
-                _ => Err(Error::option(shown, "must be a function, an object or \"extractive\"")),
+                _ if value.as_str() == Some("server") => {
+                    self.server = true;
+                    Ok(())
+                }
+                _ => Err(Error::option(shown, "must be a function, an object, \"server\" or \"extractive\"")),
             },
             OptionKind::Group { .. } if row.or_false => {
                 Err(Error::option(shown, "must be an object or false"))

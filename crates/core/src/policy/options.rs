@@ -113,8 +113,9 @@ pub static OPTIONS: &[Row] = &[
     Row::count("keep.userMessages", 0).at(place!(checkpoint.keep_user_messages)).was(was!["checkpoint.keepUserMessages"])
         .doc(doc!("Also keep this many of the user's newest messages verbatim, wherever they are in the history.")),
     Row::named("summarize", "SummarizeOptions").short("summarize.call").default("the built-in summarizer, which calls no model")
-        .doc(doc!("How summaries are written: by your function, by an endpoint (`{ provider }`), or without a model by the built-in summarizer "
-            "(`\"extractive\"`).")),
+        .doc(doc!("How summaries are written: by your function, by an endpoint (`{ provider }`), by the provider of the conversation in the "
+            "course of your own requests (`\"server\"`; formats `anthropic` and `openai-responses`: add the fields of `prepare().request` to each "
+            "request), or without a model by the built-in summarizer (`\"extractive\"`).")),
     Row::function("summarize.call", "Summarize").doc(doc!("Calls your model for a summary.")),
     Row::named("summarize.provider", "Provider").doc(doc!("An endpoint that is called for summaries, in place of `call`.")),
     Row::choice("summarize.provider.kind", names!(Kind::ALL)).required()

@@ -101,6 +101,9 @@ impl Settings {
         let has_law = preset.when == When::Window;
         let price_rule = price_rule(options, prices.as_ref(), window, threshold.tokens);
         let summariser = summariser(options)?;
+        if summariser == Summariser::Server {
+            check_beside_server(options, &tool_policies)?;
+        }
         let summary_model = options.text("summarize.model").map(str::to_string).or_else(|| model.clone());
         Ok(Settings {
             preset,
@@ -131,7 +134,7 @@ impl Settings {
                 Summariser::Provider(provider) => {
                     provider.continues() && model.as_ref() == Some(&provider.model)
                 }
-                Summariser::Extractive => false,
+                Summariser::Server | Summariser::Extractive => false,
             },
             summary_model,
             model,
@@ -309,8 +312,39 @@ fn rungs(options: &GivenOptions<'_>) -> Vec<Rung> {
     rungs
 }
 
+/// Refuses what the provider's compaction takes no notice of.
+fn check_beside_server(options: &GivenOptions<'_>, policies: &ToolPolicies) -> Result<()> {
+    let refused = [
+        (options.has("pins.match"), "pins.match", "summarize: \"server\" keeps no message verbatim"),
+        (
+            policies.keep_any(),
+            "toolPolicies",
+            "summarize: \"server\" keeps no result verbatim, whatever keep says",
+        ),
+        (
+            options.flag("economy") == Some(true),
+            "economy",
+            "with summarize: \"server\" the provider compacts at compactAt, not by price",
+        ),
+        (
+            options.flag("background") == Some(true),
+            "background",
+            "summarize: \"server\" makes no summary beside the conversation",
+        ),
+    ];
+    match refused.into_iter().find(|(is_given, ..)| *is_given) {
+        Some((_, path, what)) => {
+            Err(Error::option(path, format!("{what}: leave it out, or give another summarize")))
+        }
+        None => Ok(()),
+    }
+}
+
 fn summariser(options: &GivenOptions<'_>) -> Result<Summariser> {
     let provider = "summarize.provider";
+    if options.server {
+        return Ok(Summariser::Server);
+    }
     if options.has("summarize.call") {
         if options.has_group(provider) {
             return Err(Error::option(provider, "is never called beside a function: give one of them"));

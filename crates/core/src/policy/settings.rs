@@ -27,6 +27,8 @@ pub enum Summariser {
     App,
     /// A provider's endpoint, called through the app's `fetch` or the global one.
     Provider(Provider),
+    /// The provider, in the course of the app's own requests; the built-in one stands by (`X10`).
+    Server,
     /// The built-in one; no model is called.
     Extractive,
 }
@@ -213,7 +215,12 @@ impl Settings {
 
     /// A model writes the summaries, not the built-in summariser.
     pub(crate) fn asks_a_model(&self) -> bool {
-        self.summariser != Summariser::Extractive
+        matches!(self.summariser, Summariser::App | Summariser::Provider(_))
+    }
+
+    /// The provider compacts, in the course of the app's own requests.
+    pub(crate) fn is_server(&self) -> bool {
+        self.summariser == Summariser::Server
     }
 
     /// A model or the app's `summarizeResult` shortens single results.

@@ -1,6 +1,7 @@
 //! Messages on their way into the log: their format, their sizes, their batches.
 
 use super::kept_tools::KeptTools;
+use crate::compaction;
 use crate::context::{Context, Item, MessageSource, Place};
 use crate::error::{Code, Error, Result};
 use crate::log::known::KnownMessage;
@@ -9,7 +10,7 @@ use crate::log::staging::rows_of;
 use crate::log::state::{APPEND_OVERHEAD_OPS, FormatDecision, PendingMessage, size_of};
 use crate::log::{SessionGuard, measure};
 use crate::message::limits;
-use crate::step::Io;
+use crate::step::{Io, LogLevel};
 use crate::wire::{self, Format};
 use serde_json_borrow::Value;
 use std::rc::Rc;
@@ -28,8 +29,22 @@ pub(crate) struct AppendInput {
 }
 
 /// Appends messages after all of them were read and measured. Returns their log positions, and whether it gave up
-/// because someone else wrote first.
+/// because someone else wrote first. A compaction of the provider among them is taken over.
 pub(crate) async fn append(
+    io: &Io,
+    guard: &SessionGuard,
+    bodies: &[Rc<str>],
+    given: AppendInput,
+) -> Result<(Vec<Place>, bool)> {
+    let written = append_all(io, guard, bodies, given).await?;
+    if let Err(error) = compaction::recognize(io, guard).await {
+        // The messages are there, and the next prepare looks again.
+        io.log(LogLevel::Warn, format!("A compaction of the provider is not taken over yet: {error}"));
+    }
+    Ok(written)
+}
+
+async fn append_all(
     io: &Io,
     guard: &SessionGuard,
     bodies: &[Rc<str>],
@@ -43,6 +58,9 @@ pub(crate) async fn append(
         limits::check_bytes(given.first + nth, body.len())?;
     }
     let mut settled = settle_format(io, guard, bodies, given.first).await?;
+    if settled.sure {
+        guard.state().check_server(settled.format)?;
+    }
     let mut measured = measure_all(io, guard, settled.format, bodies, given, guard.messages()).await?;
     let mut races = given.races;
     let mut written = 0;

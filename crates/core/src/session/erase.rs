@@ -48,6 +48,8 @@ impl Session {
                     let (formerly, most) = (guard.state().row.formerly.clone(), guard.state().max_batch_ops);
                     return sweep_all(&io, &formerly, most).await.map(Tried::Done);
                 }
+                // Nobody can take it out of what the provider made of it.
+                compaction::dissolve_around(&io, &guard, index).await?;
                 let (id, sid) = (guard.state().row.id.clone(), guard.state().sid.clone());
                 match erase(&io, &guard, index, &reason).await {
                     Err(error) if retryable(&error) => Ok(Tried::Lost(conflict(), None)),

@@ -145,7 +145,8 @@ impl ForkDraft {
     async fn append(&mut self, io: &Io, items: &[Item]) -> Result<()> {
         let stands = |item: &Item| matches!(item.origin, Origin::Message(_));
         let own = items.iter().flat_map(|item| {
-            let places = item.origin.place().into_iter().chain(item.origin.quotes().iter().copied());
+            let places = item.origin.place().into_iter().chain(item.origin.server());
+            let places = places.chain(item.origin.quotes().iter().copied());
             places.map(move |place| (place, item))
         });
         let own: Vec<(Place, &Item)> = own.collect();

@@ -119,6 +119,9 @@ impl Session {
 
     /// A session from its state, which takes over the goal that the app gives it.
     pub(super) async fn begin(io: &Io, mut state: State) -> Result<(Session, Opened)> {
+        if let Some(format) = state.row.format.or(state.settings.format) {
+            state.check_server(format)?;
+        }
         // A goal that the session does not work on yet.
         let given = state.settings.goal.clone();
         let new = given.filter(|goal| state.row.goal.as_ref().is_none_or(|own| own.id != goal.id));
@@ -165,6 +168,7 @@ impl Session {
 
     /// A session that nothing is stored of; one that `recalls` stands for a session to come.
     async fn once(io: &Io, settings: Rc<Settings>, bodies: Vec<Rc<str>>, recalls: bool) -> Result<Session> {
+        refuse_server(&settings)?;
         let secret = io.new_id().await?;
         let mut state = State::new(String::new(), secret, settings, 0);
         state.durable = false;
@@ -431,12 +435,24 @@ async fn count_fixed(
     Ok(counted)
 }
 
+/// Refuses a provider that is to compact where nothing says what it is sent next.
+fn refuse_server(settings: &Settings) -> Result<()> {
+    match settings.is_server() {
+        true => Err(Error::option("summarize", "\"server\" needs a session: open one with openSession")),
+        false => Ok(()),
+    }
+}
+
 pub(super) fn out(items: &[Item]) -> Vec<OutItem> {
     items
         .iter()
-        .map(|item| match &item.origin {
-            Origin::Message(place) => OutItem { seq: Some(place.seq), index: Some(place.index), body: None },
-            _ => OutItem { seq: None, index: None, body: Some(Rc::clone(&item.body)) },
+        .map(|item| {
+            let whole =
+                if let Origin::Message(place) = item.origin { Some(place) } else { item.origin.server() };
+            match whole {
+                Some(place) => OutItem { seq: Some(place.seq), index: Some(place.index), body: None },
+                None => OutItem { seq: None, index: None, body: Some(Rc::clone(&item.body)) },
+            }
         })
         .collect()
 }

@@ -2,7 +2,7 @@
 //! detector proposes; no message is pinned that nobody asked for. The sentences that it proposes one for follow every
 //! summary until the app rejects them.
 
-use crate::compaction::{Framer, reasoning};
+use crate::compaction::{self, Framer, reasoning};
 use crate::context::{Origin, Place, Splice};
 use crate::error::{Error, Result};
 use crate::log::record::SessionRow;
@@ -65,6 +65,13 @@ fn standing(state: &State, index: usize) -> Result<MessageStanding> {
 ///
 /// Errors: [`crate::Code::InvalidOption`] when there is no such message.
 pub(crate) async fn pin(io: &Io, guard: &SessionGuard, index: usize) -> Result<()> {
+    if guard.settings().is_server() {
+        return Err(Error::option(
+            "summarize",
+            "\"server\" keeps no message verbatim: put what must hold into the system prompt, or give another summarize",
+        ));
+    }
+    compaction::dissolve_around(io, guard, index).await?;
     let standing = standing(&guard.state(), index)?;
     match standing {
         MessageStanding::Verbatim(_) if guard.view().is_pinned(index) => Ok(()),

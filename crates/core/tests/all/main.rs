@@ -95,6 +95,7 @@ mod rest_rules;
 mod rewind_rules;
 mod salvage_rules;
 mod schema_rules;
+mod server_rules;
 mod session_lifecycle;
 mod session_properties;
 mod session_rules;

@@ -61,6 +61,7 @@ const REASONING: [&str; 6] = [
 /// Errors: [`crate::Code::InvalidOption`] when it does not say how long the prompt was.
 pub fn reported(usage: &str) -> Result<Usage> {
     let usage: Value = serde_json::from_str(usage).unwrap_or_default();
+    let usage = as_sent(usage);
     let has = |path: &str| !path.is_empty() && usage.pointer(path).is_some();
     let first =
         |paths: &[&str]| paths.iter().map(|path| count(&usage, path)).find(|tokens| *tokens > 0).unwrap_or(0);
@@ -88,6 +89,27 @@ pub fn reported(usage: &str) -> Result<Usage> {
     })
 }
 
+/// The usage of the prompt as it was sent. Where Anthropic compacted it on the way, its totals are those of what was left, and
+/// the prompt is that of the first iteration (<https://platform.claude.com/docs/en/build-with-claude/compaction-threshold>).
+fn as_sent(mut usage: Value) -> Value {
+    let is_compaction =
+        |iteration: &&Value| iteration.get("type").and_then(Value::as_str) == Some("compaction");
+    let iterations = usage.get("iterations").and_then(Value::as_array);
+    let Some(first) = iterations.and_then(|all| all.iter().find(is_compaction)).cloned() else {
+        return usage;
+    };
+    let output = count(&usage, "/output_tokens").saturating_add(count(&first, "/output_tokens"));
+    for name in ["input_tokens", "cache_read_input_tokens", "cache_creation_input_tokens"] {
+        if let (Some(field), Some(of_first)) = (usage.get_mut(name), first.get(name)) {
+            *field = of_first.clone();
+        }
+    }
+    if let Some(field) = usage.get_mut("output_tokens") {
+        *field = output.into();
+    }
+    usage
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -112,6 +134,11 @@ mod tests {
             (
                 r#"{"input_tokens":900,"cache_read_input_tokens":0,"cache_creation_input_tokens":0,"output_tokens":20}"#,
                 (900, 20, 0, 0, 0),
+            ),
+            // Anthropic, which compacted it on the way.
+            (
+                r#"{"input_tokens":23000,"cache_read_input_tokens":0,"output_tokens":1000,"iterations":[{"type":"compaction","input_tokens":180000,"cache_read_input_tokens":5,"output_tokens":3500},{"type":"message","input_tokens":23000,"output_tokens":1000}]}"#,
+                (180_005, 4_500, 5, 0, 0),
             ),
             // OpenAI's Responses, and its chat: one whole.
             (

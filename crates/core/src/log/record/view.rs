@@ -18,7 +18,9 @@ pub(crate) const WHOLE_EVERY: u64 = 32;
 /// Version of a view in which a summary inherits offloads: a release that does not know of that would lose them.
 const HEIRS: u32 = 201;
 /// Version of a view in which a message leans on another: a release that does not know of that would part them.
-pub(super) const NEWEST: u32 = 301;
+const LEANS: u32 = 301;
+/// Version of a view in which a summary is the provider's: a release that does not know of that would rewrite it.
+pub(super) const NEWEST: u32 = 401;
 
 /// The body of a log row of kind `view`.
 #[derive(Debug)]
@@ -55,7 +57,7 @@ impl ViewNote {
 /// A view as it is stored: a change of the context before it, or, every 32nd, the whole context.
 #[derive(Debug)]
 pub(crate) struct ViewRow {
-    /// [`super::SCHEMA`], [`HEIRS`] or [`NEWEST`].
+    /// [`super::SCHEMA`], [`HEIRS`], [`LEANS`] or [`NEWEST`].
     pub v: u32,
     /// Number of the view, from 1.
     pub generation: u64,
@@ -290,6 +292,11 @@ impl StoredItem {
         }
     }
 
+    /// It is a message in which the provider compacted what was before it.
+    fn is_by_server(&self) -> bool {
+        matches!(self, StoredItem::Summary { made: Some(made), .. } if made.server)
+    }
+
     /// It leans on another message, or did.
     fn differs(&self) -> bool {
         let is_difference = |offload: &Offload| offload.how == Placeholder::Difference;
@@ -423,8 +430,10 @@ fn disinherit<'a>(stored: &mut [StoredItem], removed: impl Iterator<Item = &'a I
 pub(crate) fn version_of(whole: Option<&[StoredItem]>, splices: &[StoredSplice]) -> u32 {
     let changed = splices.iter().flat_map(|splice| &splice.insert);
     let items = whole.unwrap_or_default().iter().chain(changed);
-    if items.clone().any(StoredItem::differs) {
+    if items.clone().any(StoredItem::is_by_server) {
         NEWEST
+    } else if items.clone().any(StoredItem::differs) {
+        LEANS
     } else if items.clone().any(|item| item.heir().is_some()) {
         HEIRS
     } else {

@@ -142,6 +142,7 @@ impl CarriedHistory {
         before: Option<&Portable>,
         max_batch_ops: Option<usize>,
     ) -> Result<CarriedHistory> {
+        super::refuse_server(settings)?;
         let drawn = io.new_id().await?;
         let secret = before.map_or(drawn, |before| before.secret.clone());
         let now = io.now().await?;

@@ -179,7 +179,7 @@ impl Session {
         self.slot.look(|state| {
             let verbatim = |item: &Item| match item.origin {
                 Origin::Message(place) => Some((place.index, Rc::clone(&item.body))),
-                _ => None,
+                _ => item.origin.server().map(|place| (place.index, Rc::clone(&item.body))),
             };
             state.context.items().iter().filter_map(verbatim).collect()
         })

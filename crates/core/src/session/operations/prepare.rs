@@ -45,6 +45,9 @@ pub struct Prepared {
     /// The app's live facts, behind the items (`X12`).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub live: Option<LiveFacts>,
+    /// Fields of the request by which the provider compacts (`X10`): JSON text.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub request: Option<String>,
 }
 
 /// What a summary that was put off led to.
@@ -71,6 +74,7 @@ impl Session {
         Machine::new(move |io| async move {
             let guard = slot.take()?;
             guard.catch_up(&io).await?;
+            compaction::recognize(&io, &guard).await?;
             let front = fix(&io, &guard, fixed).await?;
             let part = if guard.settings().background { ClimbPart::Now } else { ClimbPart::Whole };
             let trigger = guard.state().wished(trigger);
@@ -187,6 +191,7 @@ async fn prepared(
     since: u64,
     Around { goal, front, live, tells_room }: Around,
 ) -> Result<Prepared> {
+    let request = guard.state().server_request()?;
     let is_step = begin_step(&mut guard.state_mut());
     guard.store_or_warn(io).await?;
     let priced = price::ask(io, guard, is_step).await?;
@@ -228,5 +233,6 @@ async fn prepared(
         put_off,
         goal,
         live,
+        request,
     })
 }
