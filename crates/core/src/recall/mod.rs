@@ -4,6 +4,7 @@
 //! * [`search`] ranks the whole transcript for a query; [`context_compactor_scan::terms`] says what counts as a term.
 //! * [`crate::log::terms`] holds the terms of the log, [`index`] reads them and makes those that are missing.
 //! * [`rank`] ranks whole texts by their counts, [`passage`] those that match best by their passages.
+//! * [`ask`] knows questions about the conversation itself, and [`structure`] answers them in order, by facts.
 //! * [`parts`] goes from a checkpoint to what it replaces.
 //! * [`call`] answers a model's call of one of the [`TOOLS`].
 //!
@@ -11,6 +12,7 @@
 //! would go on for ever. [`Answers`] knows those results by the name of the tool that was called.
 
 pub(crate) mod archive;
+mod ask;
 mod call;
 mod index;
 mod label;
@@ -19,6 +21,7 @@ mod passage;
 mod rank;
 mod search;
 mod snippet;
+mod structure;
 
 pub use archive::HitPlace;
 pub(crate) use archive::{Archive, LogIndex};

@@ -3,11 +3,13 @@
 //! it is, the texts that match best.
 
 use super::archive::{Archive, HitPlace, LogIndex};
+use super::ask::Ask;
 use super::index;
 use super::label::{CallLabel, call_of};
 use super::passage::{Matches, rescored};
 use super::rank::{Candidate, Corpus, Ranked, place};
 use super::snippet::snippet;
+use super::structure;
 use crate::error::{Code, Error, Result};
 use crate::log::Gap;
 use crate::log::said::said;
@@ -17,7 +19,7 @@ use crate::order;
 use crate::step::Io;
 use context_compactor_scan::terms::{self, terms};
 use serde::Serialize;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 
 /// Different terms of a query that are looked for.
@@ -71,6 +73,8 @@ pub(crate) struct Query {
     pub(super) terms: HashMap<String, usize>,
     /// All of it, where it may stand somewhere word for word: the label of a value, a line of an output.
     phrase: Option<String>,
+    /// It asks about the conversation itself.
+    ask: Option<Ask>,
 }
 
 impl Query {
@@ -83,7 +87,13 @@ impl Query {
         if query.terms.is_empty() {
             return Err(Error::option("query", "must have a word, a name or a number to look for"));
         }
-        Ok(query)
+        Ok(Query { ask: Ask::of(text, query.is_question), ..query })
+    }
+
+    /// What a question is about, less the words of its form; `None` where nothing is left.
+    pub(super) fn about(text: &str, is_form: impl Fn(&str) -> bool) -> Option<Query> {
+        let query = Query::of(text, |term| !SMALL.contains(&format!(" {term} ")) && !is_form(term));
+        (!query.terms.is_empty()).then_some(Query { is_question: true, phrase: None, ..query })
     }
 
     fn of(text: &str, is_wanted: impl Fn(&str) -> bool) -> Query {
@@ -100,7 +110,7 @@ impl Query {
         let phrase = text.trim().trim_matches(['"', '\'', '`', '.', ':', ',']);
         let words = phrase.split_whitespace().count();
         let is_phrase = !is_question && (2..=PHRASE_WORDS).contains(&words) && phrase.len() <= PHRASE;
-        Query { is_question, terms: found, phrase: is_phrase.then(|| phrase.to_owned()) }
+        Query { is_question, terms: found, phrase: is_phrase.then(|| phrase.to_owned()), ask: None }
     }
 
     /// Where the text has all of the query, whatever the case of its letters, and not as a part of longer words.
@@ -121,13 +131,58 @@ impl Query {
         starts.map(|(at, _)| at).find(|at| is_here(*at)).map(|at| at..at + phrase.len())
     }
 
+    /// How many of its terms a text has.
+    pub(super) fn count_in(&self, text: &str) -> usize {
+        let mut found: HashSet<usize> = HashSet::new();
+        terms(text, &mut |term, _, _| found.extend(self.terms.get(term)));
+        found.len()
+    }
+
     /// The numbers of its terms by their hashes.
     pub(super) fn hashes(&self) -> HashMap<u32, usize> {
         self.terms.iter().map(|(term, number)| (hash(term), *number)).collect()
     }
 }
 
-/// The messages that match best, best first. For a model, those that it may have: what its context has comes last.
+/// What a search found.
+#[derive(Debug)]
+pub(crate) struct Found {
+    pub(crate) hits: Vec<Hit>,
+    pub(crate) order: HitOrder,
+}
+
+/// How hits are ordered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum HitOrder {
+    Best,
+    Oldest,
+    Newest,
+}
+
+/// What a search looks at, and for whom.
+pub(super) struct Reader<'a> {
+    pub(super) io: &'a Io,
+    pub(super) archive: &'a Archive,
+    log_index: &'a LogIndex,
+    for_model: bool,
+}
+
+impl Reader<'_> {
+    /// False for a message that who asks is not to have.
+    pub(super) fn shows(&self, index: usize) -> bool {
+        !(self.for_model && self.log_index.is_behind(index))
+    }
+
+    /// None to leave out what the candidate says, else whether it comes after all others.
+    fn is_last(&self, Candidate { index, result, .. }: &Candidate) -> Option<bool> {
+        // What the model has before it is no find.
+        let is_seen = self.for_model && self.log_index.whereabouts(*index, *result) == HitPlace::Context;
+        self.shows(*index).then_some(is_seen)
+    }
+}
+
+/// The messages that match best, best first; of a question about the conversation what answers it, in its order. For a
+/// model, those that it may have: of what matches, what its context has comes last.
 pub(crate) async fn search(
     io: &Io,
     archive: &Archive,
@@ -135,25 +190,63 @@ pub(crate) async fn search(
     query: &Query,
     limit: usize,
     for_model: bool,
-) -> Result<Vec<Hit>> {
+) -> Result<Found> {
+    let reader = Reader { io, archive, log_index, for_model };
+    let (mut shown, mut order) = (Vec::new(), HitOrder::Best);
+    if let Some(ask) = &query.ask {
+        shown = structure::answer(&reader, ask, limit).await?;
+        order = if ask.newest_first { HitOrder::Newest } else { HitOrder::Oldest };
+    }
+    if shown.is_empty() {
+        let found = ranked(&reader, query, limit, |_| true).await?;
+        (shown, order) = (found.into_iter().map(|find| find.shown).collect(), HitOrder::Best);
+    }
+    let mut hits = Vec::with_capacity(shown.len());
+    for one in shown {
+        hits.push(one.hit(&reader).await?);
+    }
+    Ok(Found { hits, order })
+}
+
+/// The messages that match best among those that are `wanted`, best first.
+pub(super) async fn ranked(
+    reader: &Reader<'_>,
+    query: &Query,
+    limit: usize,
+    wanted: impl Fn(&Candidate) -> bool,
+) -> Result<Vec<Find>> {
+    let Reader { io, archive, .. } = reader;
     let mut corpus = Corpus::new(query);
     index::pages(io, archive, &mut |page, from| corpus.add(page, from, archive.rows)).await?;
     let terms = Terms { weights: corpus.weights(), average: corpus.average(), query };
-    let is_last = |Candidate { index, result, .. }: &Candidate| match for_model {
-        true if log_index.is_behind(*index) => None,
-        // What the model has before it is no find.
-        true => Some(log_index.whereabouts(*index, *result) == HitPlace::Context),
-        false => Some(false),
-    };
+    let is_last = |candidate: &Candidate| wanted(candidate).then(|| reader.is_last(candidate)).flatten();
     let is_read = query.is_question || query.phrase.is_some();
     let looked_at = if is_read { limit.max(LOOKED_AT) } else { limit };
     let best = corpus.best(looked_at, query.is_question, archive.messages, &terms.weights, is_last);
-    let mut found = look(io, archive, &terms, best, limit).await?;
-    found = order::by_key(found, Find::place);
+    let found = look(io, archive, &terms, best, limit).await?;
+    let mut found = order::by_key(found, Find::place);
     found.truncate(limit);
-    let mut hits = Vec::with_capacity(found.len());
-    for Find { ranked, snippet, role, own, call_id, .. } in found {
-        let Candidate { seq, index, result, .. } = ranked.candidate;
+    Ok(found)
+}
+
+/// A text as it is shown.
+pub(super) struct Shown {
+    pub(super) seq: u64,
+    pub(super) index: usize,
+    /// Which result of its message, or what the message says itself.
+    pub(super) result: Option<usize>,
+    pub(super) role: Role,
+    pub(super) snippet: String,
+    /// The call that it makes.
+    pub(super) own: Option<CallLabel>,
+    /// The call that it is the result of.
+    pub(super) call_id: Option<String>,
+}
+
+impl Shown {
+    async fn hit(self, reader: &Reader<'_>) -> Result<Hit> {
+        let Reader { io, archive, log_index, for_model } = reader;
+        let Shown { seq, index, result, role, snippet, own, call_id } = self;
         let call = match call_id {
             Some(call_id) => call_of(io, archive, seq, &call_id).await?,
             None => own,
@@ -165,9 +258,8 @@ pub(crate) async fn search(
         let role = if result.is_some() { Role::Tool } else { role }.as_str();
         let (tool, target) = call.map_or((None, None), |call| (Some(call.tool), call.target));
         let place = log_index.whereabouts(index, result);
-        hits.push(Hit { reference, seq, index, role, tool, target, place, snippet });
+        Ok(Hit { reference, seq, index, role, tool, target, place, snippet })
     }
-    Ok(hits)
 }
 
 /// What is looked for in texts.
@@ -178,16 +270,11 @@ struct Terms<'q> {
 }
 
 /// A candidate that was read.
-struct Find {
-    ranked: Ranked,
+pub(super) struct Find {
+    pub(super) shown: Shown,
     score: f64,
     has_phrase: bool,
-    snippet: String,
-    role: Role,
-    /// The call that it makes.
-    own: Option<CallLabel>,
-    /// The call that it is the result of.
-    call_id: Option<String>,
+    is_last: bool,
 }
 
 impl Find {
@@ -202,21 +289,23 @@ impl Find {
         } else {
             (ranked.score, 0..text.len())
         };
-        Find {
-            score,
-            has_phrase: query.phrase_in(&text).is_some(),
-            snippet: snippet(&text, &matches, query, weights, &span),
+        let Candidate { seq, index, result: nth, .. } = ranked.candidate;
+        let shown = Shown {
+            seq,
+            index,
+            result: nth,
             role: message.role,
+            snippet: snippet(&text, &matches, query, weights, &span),
             own: CallLabel::in_message(message),
             call_id: result.map(|result| result.call_id.to_string()),
-            ranked,
-        }
+        };
+        Find { shown, score, has_phrase: query.phrase_in(&text).is_some(), is_last: ranked.is_last }
     }
 
     /// Those that have all of the query as it is come before the others, unless the model sees them.
     fn place(&self) -> u64 {
-        let is_first = self.has_phrase && !self.ranked.is_last;
-        place(self.score, self.ranked.is_last) - (u64::from(is_first) << 61)
+        let is_first = self.has_phrase && !self.is_last;
+        place(self.score, self.is_last) - (u64::from(is_first) << 61)
     }
 }
 

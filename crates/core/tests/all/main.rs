@@ -83,6 +83,7 @@ mod recall_parts;
 mod recall_passages;
 mod recall_recorded;
 mod recall_search;
+mod recall_structure;
 mod recall_tools;
 mod recovery_rules;
 mod redaction_rules;
