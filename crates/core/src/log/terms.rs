@@ -26,7 +26,7 @@ const LARGE: usize = 256 << 10;
 /// Of the bytes of a page and of what counts as a term.
 const VERSION: u8 = 2;
 /// Bytes of a page's hash, at its end.
-const SEAL: usize = 16;
+pub(super) const SEAL: usize = 16;
 /// Terms of a draft are added up when they are so many.
 const MANY: usize = 1 << 16;
 
@@ -138,7 +138,7 @@ impl Draft {
 }
 
 /// A number of any size, seven bits a byte, the lowest first.
-fn write(bytes: &mut Vec<u8>, mut number: u64) {
+pub(super) fn write(bytes: &mut Vec<u8>, mut number: u64) {
     while number >= 0x80 {
         bytes.push(number as u8 | 0x80);
         number >>= 7;
@@ -146,7 +146,7 @@ fn write(bytes: &mut Vec<u8>, mut number: u64) {
     bytes.push(number as u8);
 }
 
-fn read(bytes: &mut &[u8]) -> Option<u64> {
+pub(super) fn read(bytes: &mut &[u8]) -> Option<u64> {
     let mut number = 0;
     for shift in (0..64).step_by(7) {
         let (byte, rest) = bytes.split_first()?;

@@ -355,11 +355,13 @@ impl Words {
     fn asks_for_rules(&self) -> bool {
         let named = self.any(RULES) && self.any(GIVEN);
         let told = |at: usize| {
+            // A model asks what the user told it.
+            let is_whom = |word: &String| ["you", "me"].contains(&word.as_str());
             let is_order = |word: &String| NEVER.contains(&word.as_str());
             let rest = self.0.get(at + 1..).unwrap_or_default();
             match rest {
-                [you, to, word, ..] if you == "you" && to == "to" => is_order(word),
-                [you, word, ..] if you == "you" => is_order(word),
+                [whom, to, word, ..] if is_whom(whom) && to == "to" => is_order(word),
+                [whom, word, ..] if is_whom(whom) => is_order(word),
                 _ => false,
             }
         };
@@ -453,6 +455,7 @@ mod tests {
         let cases = [
             ("What did I ask you never to do?", Subject::Rules),
             ("What did I tell you to always do?", Subject::Rules),
+            ("What did the user ask me never to do?", Subject::Rules),
             ("Which rules did I give you?", Subject::Rules),
             ("List my instructions.", Subject::Rules),
             ("我的规则有哪些？", Subject::Rules),

@@ -5,6 +5,7 @@
 //! * [`crate::log::terms`] holds the terms of the log, [`index`] reads them and makes those that are missing.
 //! * [`rank`] ranks whole texts by their counts, [`passage`] those that match best by their passages.
 //! * [`ask`] knows questions about the conversation itself, and [`structure`] answers them in order, by facts.
+//! * [`meaning`] ranks by the vectors that the app makes of texts, beside their words.
 //! * [`parts`] goes from a checkpoint to what it replaces.
 //! * [`call`] answers a model's call of one of the [`TOOLS`].
 //!
@@ -16,6 +17,7 @@ mod ask;
 mod call;
 mod index;
 mod label;
+mod meaning;
 mod parts;
 mod passage;
 mod rank;

@@ -6,13 +6,15 @@ use super::archive::{Archive, HitPlace, LogIndex};
 use super::ask::Ask;
 use super::index;
 use super::label::{CallLabel, call_of};
+use super::meaning::{Near, nearest};
 use super::passage::{Matches, rescored};
 use super::rank::{Candidate, Corpus, Ranked, place};
-use super::snippet::snippet;
+use super::snippet::{beginning, snippet};
 use super::structure;
 use crate::error::{Code, Error, Result};
 use crate::log::Gap;
 use crate::log::said::said;
+use crate::log::stored::place_among;
 use crate::log::terms::hash;
 use crate::message::{Message, Role};
 use crate::order;
@@ -36,6 +38,9 @@ const PHRASE: usize = 120;
 /// Texts that are read, those that match best: so many, of so many words together.
 const LOOKED_AT: usize = 128;
 const WORDS: usize = 200_000;
+/// Places of a list that count where two lists become one, and what lessens the weight of its first ones.
+const FUSED: usize = 50;
+const RANK_OFFSET: f64 = 60.0;
 /// Words that are read at once.
 const AT_ONCE: usize = 50_000;
 
@@ -71,6 +76,8 @@ pub(crate) struct Query {
     pub(super) is_question: bool,
     /// Terms, numbered in the order of the query.
     pub(super) terms: HashMap<String, usize>,
+    /// It, as it was given.
+    pub(super) text: String,
     /// All of it, where it may stand somewhere word for word: the label of a value, a line of an output.
     phrase: Option<String>,
     /// It asks about the conversation itself.
@@ -110,7 +117,13 @@ impl Query {
         let phrase = text.trim().trim_matches(['"', '\'', '`', '.', ':', ',']);
         let words = phrase.split_whitespace().count();
         let is_phrase = !is_question && (2..=PHRASE_WORDS).contains(&words) && phrase.len() <= PHRASE;
-        Query { is_question, terms: found, phrase: is_phrase.then(|| phrase.to_owned()), ask: None }
+        Query {
+            is_question,
+            terms: found,
+            text: text.to_owned(),
+            phrase: is_phrase.then(|| phrase.to_owned()),
+            ask: None,
+        }
     }
 
     /// Where the text has all of the query, whatever the case of its letters, and not as a part of longer words.
@@ -175,9 +188,12 @@ impl Reader<'_> {
 
     /// None to leave out what the candidate says, else whether it comes after all others.
     fn is_last(&self, Candidate { index, result, .. }: &Candidate) -> Option<bool> {
-        // What the model has before it is no find.
-        let is_seen = self.for_model && self.log_index.whereabouts(*index, *result) == HitPlace::Context;
-        self.shows(*index).then_some(is_seen)
+        self.shows(*index).then_some(self.is_seen(*index, *result))
+    }
+
+    /// What the model has before it is no find.
+    fn is_seen(&self, index: usize, result: Option<usize>) -> bool {
+        self.for_model && self.log_index.whereabouts(index, result) == HitPlace::Context
     }
 }
 
@@ -198,14 +214,82 @@ pub(crate) async fn search(
         order = if ask.newest_first { HitOrder::Newest } else { HitOrder::Oldest };
     }
     if shown.is_empty() {
-        let found = ranked(&reader, query, limit, |_| true).await?;
-        (shown, order) = (found.into_iter().map(|find| find.shown).collect(), HitOrder::Best);
+        (shown, order) = (best(&reader, query, limit).await?, HitOrder::Best);
     }
     let mut hits = Vec::with_capacity(shown.len());
     for one in shown {
         hits.push(one.hit(&reader).await?);
     }
     Ok(Found { hits, order })
+}
+
+/// The messages that match best by their words, and by their meaning where the app makes vectors.
+async fn best(reader: &Reader<'_>, query: &Query, limit: usize) -> Result<Vec<Shown>> {
+    if !reader.archive.embeds {
+        let found = ranked(reader, query, limit, |_| true).await?;
+        return Ok(found.into_iter().map(|find| find.shown).collect());
+    }
+    let found = ranked(reader, query, limit.max(FUSED), |_| true).await?;
+    let near = nearest(reader, query, limit.max(FUSED)).await?.unwrap_or_default();
+    let mut places: HashMap<usize, (f64, bool)> = HashMap::new();
+    for (at, find) in found.iter().enumerate() {
+        places.insert(find.shown.index, (reciprocal(at), find.is_last));
+    }
+    for (at, one) in near.iter().enumerate() {
+        places.entry(one.index).or_insert((0.0, reader.is_seen(one.index, one.result))).0 += reciprocal(at);
+    }
+    let mut known: HashMap<usize, Shown> =
+        found.into_iter().map(|find| (find.shown.index, find.shown)).collect();
+    let mut order: Vec<(usize, (f64, bool))> = places.into_iter().collect();
+    order.sort_by(|(one, (score, is_last)), (other, (others, is_others))| {
+        is_last.cmp(is_others).then(others.total_cmp(score)).then(other.cmp(one))
+    });
+    let mut shown = Vec::with_capacity(limit);
+    for (index, _) in order {
+        if shown.len() >= limit {
+            break;
+        }
+        match known.remove(&index) {
+            Some(one) => shown.push(one),
+            None => shown.extend(match near.iter().find(|near| near.index == index) {
+                Some(near) => passage_of(reader, near).await?,
+                None => None,
+            }),
+        }
+    }
+    Ok(shown)
+}
+
+/// What a place in one of several lists counts (reciprocal rank fusion).
+fn reciprocal(place: usize) -> f64 {
+    1.0 / (RANK_OFFSET + place as f64 + 1.0)
+}
+
+/// A message that only its meaning found; nothing where it cannot be read.
+async fn passage_of(reader: &Reader<'_>, near: &Near) -> Result<Option<Shown>> {
+    let Reader { io, archive, .. } = reader;
+    let place = match place_among(io, &archive.sid, archive.rows, near.index).await {
+        Err(error) if matches!(error.code, Code::StoreCorrupt | Code::NotFound) => return Ok(None),
+        place => place?,
+    };
+    let look = |message: &Message<'_>| {
+        let result = near.result.and_then(|nth| message.results().nth(nth));
+        let text = result.map_or_else(|| said(message), |result| result.text.to_string());
+        let passage = text.get(near.span.0..near.span.1).unwrap_or(&text);
+        Shown {
+            seq: place.seq,
+            index: near.index,
+            result: near.result,
+            role: message.role,
+            snippet: beginning(passage),
+            own: CallLabel::in_message(message),
+            call_id: result.map(|result| result.call_id.to_string()),
+        }
+    };
+    match archive.with_message(io, place.seq, look).await {
+        Err(error) if matches!(error.code, Code::StoreCorrupt | Code::NotFound) => Ok(None),
+        shown => shown.map(Some),
+    }
 }
 
 /// The messages that match best among those that are `wanted`, best first.

@@ -78,6 +78,7 @@ mod react_preset;
 mod react_rules;
 mod rebuild_rules;
 mod recall_answers;
+mod recall_meaning;
 mod recall_pages;
 mod recall_parts;
 mod recall_passages;
