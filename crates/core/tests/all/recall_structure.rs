@@ -52,7 +52,7 @@ fn agent() -> Harness {
 fn x7_rules_are_the_users_own_and_come_in_order() {
     let mut harness = agent();
     let hits = ask(&mut harness, "What did I ask you never to do?", 10);
-    assert_eq!(hits.iter().map(|hit| hit.index).collect::<Vec<_>>(), [4, 16]);
+    assert_eq!(hits.iter().map(|hit| hit.index).collect::<Vec<_>>(), [4, 14]);
     assert!(hits.iter().all(|hit| hit.role == "user"));
     assert_eq!(hits[0].snippet, "Never touch the lock file.");
 }
@@ -61,7 +61,7 @@ fn x7_rules_are_the_users_own_and_come_in_order() {
 fn x7_files_commands_and_commits_are_those_of_calls() {
     let mut harness = agent();
     assert_eq!(indices(&mut harness, "Which file did you edit first?"), [6, 10]);
-    assert_eq!(indices(&mut harness, "Which file did you change last?"), [18, 10]);
+    assert_eq!(indices(&mut harness, "Which file did you change last?"), [16, 10]);
     let hits = ask(&mut harness, "List all files that you changed.", 10);
     assert_eq!(
         hits.iter().map(|hit| hit.snippet.as_str()).collect::<Vec<_>>(),

@@ -44,7 +44,7 @@ fn main() -> ExitCode {
 
 /// Rows of the questions about the conversation itself.
 fn structure() -> Vec<Value> {
-    structure::sets(&sets::numbered()).iter().flat_map(questions::of_set).collect()
+    structure::rows(&sets::numbered())
 }
 
 fn refused(why: &str) -> ExitCode {

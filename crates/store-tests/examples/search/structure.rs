@@ -3,11 +3,12 @@
 //! the probes' evidence, and, for what users laid down, by a person who read their messages.
 
 use crate::half;
+use crate::questions::rows_by;
 use crate::sets::{History, Set, among, filler};
 use crate::trials::texts;
 use context_compactor_store_tests::recorded::{self, Recorded};
 use serde_json::Value;
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 
 /// Messages in which users of agents' sessions say how things are to be done, as a person read them.
 const RULES: [(&str, &[usize]); 22] = [
@@ -78,60 +79,66 @@ const TOPICS: [&[(usize, &str)]; 3] = [
         (129, "the Sunday study group"),
     ],
 ];
-/// Messages of a session that is asked about.
-const LONG: usize = 60;
+/// Messages of a session that is asked about, at least.
+const LONG: usize = 150;
 const SESSIONS: [&str; 3] =
     ["anthropic/claude_code_entire_cli", "anthropic/claude_code_entirecontext", "anthropic/pi_mono"];
+/// How questions begin, and their kinds.
+const KINDS: [(&str, &str); 10] = [
+    ("Which file", "files that were changed"),
+    ("List all files", "files that were changed"),
+    ("What was the first command", "commands and commits"),
+    ("Which command", "commands and commits"),
+    ("List all commits", "commands and commits"),
+    ("What was the last commit", "commands and commits"),
+    ("What was the first error", "errors"),
+    ("What was the last error", "errors"),
+    ("What was the first thing", "what was asked first and last"),
+    ("What was the last thing", "what was asked first and last"),
+];
 
-/// The sets, each of one kind of question and one half.
-pub(crate) fn sets(facts: &[History]) -> Vec<Set> {
-    let mut sets: Vec<Set> = Vec::new();
-    let mut add = |kind: &str, of: &str, id: &str, history: History| {
-        if history.questions.is_empty() {
-            return;
-        }
-        let name = format!("{kind}, {of} {}", half(id));
-        match sets.iter_mut().find(|set| set.name == name) {
-            Some(set) => set.histories.push(history),
-            None => sets.push(Set { name, histories: vec![history] }),
-        }
+/// Rows of the bench, by kinds of questions, each in halves: of sessions, and of questions about what came first.
+pub(crate) fn rows(facts: &[History]) -> Vec<Value> {
+    let kind = |question: &str| -> &str {
+        let known = KINDS.iter().find(|(begin, _)| question.starts_with(begin)).map(|(_, kind)| *kind);
+        known.unwrap_or(if ASKING_RULES.contains(&question) {
+            "what the user requires"
+        } else {
+            "what came first"
+        })
     };
+    let mut halves: BTreeMap<&str, Vec<History>> = BTreeMap::new();
     for line in SESSIONS.into_iter().flat_map(recorded::lines) {
         let recorded = recorded::record(&line).expect("a record can be read");
         let rules = RULES.iter().find(|(id, _)| *id == recorded.id);
-        if recorded.bodies.len() < LONG && rules.is_none() {
-            continue;
-        }
-        let id = recorded.id.clone();
-        for (kind, questions) in of_session(&recorded) {
-            add(kind, "sessions", &id, history(&recorded, questions));
+        let mut questions = Vec::new();
+        if recorded.bodies.len() >= LONG {
+            questions.extend(of_session(&recorded));
         }
         if let Some((_, having)) = rules {
-            let asked = ASKING_RULES.iter().map(|question| ((*question).to_owned(), having.to_vec()));
-            add("what the user requires", "sessions", &id, history(&recorded, asked.collect()));
+            questions.extend(ASKING_RULES.iter().map(|question| ((*question).to_owned(), having.to_vec())));
+        }
+        if !questions.is_empty() {
+            halves.entry(half(&recorded.id)).or_default().push(history(&recorded, questions));
         }
     }
+    let of_sessions = halves.into_iter().flat_map(|(half, histories)| {
+        let set = Set { name: String::new(), histories };
+        rows_by(&set, |question| format!("{}, sessions {half}", kind(question)))
+    });
+    let mut rows: Vec<Value> = of_sessions.collect();
     let filler = filler();
-    for (nth, (facts, topics)) in facts.iter().zip(TOPICS).enumerate() {
-        let ordered = ordered(facts, topics);
-        for (half_of, questions) in by_half(ordered) {
-            let history = among(&History { questions, ..facts.clone() }, &filler, nth, 2_000_000);
-            add("what came first", "questions", &half_of, history);
-        }
-    }
-    sets.sort_by(|one, other| one.name.cmp(&other.name));
-    sets
+    let ordered = facts.iter().zip(TOPICS).enumerate().map(|(nth, (facts, topics))| {
+        let questions = ordered(facts, topics);
+        among(&History { questions, ..facts.clone() }, &filler, nth, 2_000_000)
+    });
+    let set = Set { name: String::new(), histories: ordered.collect() };
+    rows.extend(rows_by(&set, |question| format!("{}, questions {}", kind(question), half(question))));
+    rows
 }
 
 fn history(recorded: &Recorded, questions: Vec<(String, Vec<usize>)>) -> History {
     History { format: recorded.format, bodies: recorded.bodies.clone(), questions }
-}
-
-/// Questions of both halves, each with one of them.
-fn by_half(questions: Vec<(String, Vec<usize>)>) -> Vec<(String, Vec<(String, Vec<usize>)>)> {
-    let (even, odd): (Vec<_>, Vec<_>) =
-        questions.into_iter().partition(|(question, _)| crate::is_even(question));
-    [even, odd].into_iter().filter_map(|half| Some((half.first()?.0.clone(), half))).collect()
 }
 
 /// In which order the user spoke of two and three things.
@@ -172,7 +179,7 @@ fn ordered(history: &History, topics: &[(usize, &str)]) -> Vec<(String, Vec<usiz
 }
 
 /// Questions about what an agent did, by its calls and what they returned.
-fn of_session(recorded: &Recorded) -> Vec<(&'static str, Vec<(String, Vec<usize>)>)> {
+fn of_session(recorded: &Recorded) -> Vec<(String, Vec<usize>)> {
     let (mut files, mut known, mut edits) = (Vec::new(), HashSet::new(), Vec::new());
     let (mut commands, mut commits, mut errors, mut asked) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
     for (at, (body, texts)) in
@@ -209,38 +216,18 @@ fn of_session(recorded: &Recorded) -> Vec<(&'static str, Vec<(String, Vec<usize>
     let first = |question: &str, at: &[usize]| Some((question.to_owned(), vec![*at.first()?]));
     let last = |question: &str, at: &[usize]| Some((question.to_owned(), vec![*at.last()?]));
     let all = |question: &str, at: &[usize]| (!at.is_empty()).then(|| (question.to_owned(), at.to_vec()));
-    let of = |asked: Vec<Option<(String, Vec<usize>)>>| asked.into_iter().flatten().collect();
-    vec![
-        (
-            "files that were changed",
-            of(vec![
-                first("Which file did you edit first?", &edits),
-                last("Which file did you change last?", &edits),
-                all("List all files that you changed, in order.", &files),
-            ]),
-        ),
-        (
-            "commands and commits",
-            of(vec![
-                first("What was the first command that you ran?", &commands),
-                last("Which command did you run last?", &commands),
-                all("List all commits that you made.", &commits),
-                last("What was the last commit you made?", &commits),
-            ]),
-        ),
-        (
-            "errors",
-            of(vec![
-                first("What was the first error we ran into?", &errors),
-                last("What was the last error that you got?", &errors),
-            ]),
-        ),
-        (
-            "what was asked first and last",
-            of(vec![
-                first("What was the first thing I asked you to do?", &asked),
-                last("What was the last thing I asked you?", &asked),
-            ]),
-        ),
-    ]
+    let questions = [
+        first("Which file did you edit first?", &edits),
+        last("Which file did you change last?", &edits),
+        all("List all files that you changed, in order.", &files),
+        first("What was the first command that you ran?", &commands),
+        last("Which command did you run last?", &commands),
+        all("List all commits that you made.", &commits),
+        last("What was the last commit you made?", &commits),
+        first("What was the first error we ran into?", &errors),
+        last("What was the last error that you got?", &errors),
+        first("What was the first thing I asked you to do?", &asked),
+        last("What was the last thing I asked you?", &asked),
+    ];
+    questions.into_iter().flatten().collect()
 }
