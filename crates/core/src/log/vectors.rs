@@ -17,7 +17,7 @@ pub(crate) type Vector = Vec<i8>;
 
 /// A passage of a message.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Passage {
+pub(crate) struct VectorPassage {
     /// Index of its message.
     pub(crate) index: usize,
     /// Which result of its message, or what the message says itself.
@@ -34,7 +34,7 @@ pub(crate) struct VectorPage {
     pub(crate) model: Vector,
     /// The messages whose passages these are, ascending; some have none.
     pub(crate) messages: Vec<usize>,
-    pub(crate) passages: Vec<Passage>,
+    pub(crate) passages: Vec<VectorPassage>,
 }
 
 impl VectorPage {
@@ -50,7 +50,7 @@ impl VectorPage {
             last = *index;
         }
         write(&mut page, self.passages.len() as u64);
-        for Passage { index, result, span, vector } in &self.passages {
+        for VectorPassage { index, result, span, vector } in &self.passages {
             write(&mut page, *index as u64);
             write(&mut page, result.map_or(0, |nth| nth as u64 + 1));
             write(&mut page, span.0 as u64);
@@ -81,7 +81,7 @@ impl VectorPage {
             let (index, nth) = (size(&mut rest)?, size(&mut rest)?);
             let (from, bytes) = (size(&mut rest)?, size(&mut rest)?);
             let vector = take(&mut rest, numbers)?;
-            page.passages.push(Passage {
+            page.passages.push(VectorPassage {
                 index,
                 result: nth.checked_sub(1),
                 span: (from, from + bytes),
@@ -127,8 +127,12 @@ mod tests {
     use super::*;
 
     fn page() -> VectorPage {
-        let passage =
-            |index, result, span, vector: [i8; 3]| Passage { index, result, span, vector: vector.to_vec() };
+        let passage = |index, result, span, vector: [i8; 3]| VectorPassage {
+            index,
+            result,
+            span,
+            vector: vector.to_vec(),
+        };
         VectorPage {
             model: vec![127, -3, 0],
             messages: vec![3, 4, 900],

@@ -2,7 +2,7 @@
 //! is only what the app or its store got wrong.
 
 use super::archive::{Archive, HitPlace, LogIndex};
-use super::search::{Found, Hit, HitOrder, Query, search};
+use super::search::{Hit, HitOrder, Query, SearchHits, search};
 use super::{READ, SEARCH};
 use crate::error::{Code, Error, Result};
 use crate::step::{Io, LogLevel};
@@ -197,7 +197,7 @@ async fn search_text(
         Ok(limit) => limit.unwrap_or(PASSAGES.0).min(PASSAGES.1),
         Err(error) => return Ok(Err(error)),
     };
-    let Found { hits, order } = search(io, archive, log_index, &query, limit, true).await?;
+    let SearchHits { hits, order } = search(io, archive, log_index, &query, limit, true).await?;
     if hits.is_empty() {
         return Ok(Ok("Nothing was found. Try other words, as they would stand in the text.".to_owned()));
     }

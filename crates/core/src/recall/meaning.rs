@@ -3,14 +3,14 @@
 //! it and are never needed less: both lists become one by the places that a message has in each (reciprocal rank).
 
 use super::archive::Archive;
-use super::search::{Query, Reader};
+use super::search::{Query, Searcher};
 use crate::error::{Code, Error, Result};
 use crate::keys::batch::{Batch, Durability, Key, keys};
 use crate::log::offloads::PART;
 use crate::log::record::RowKind;
 use crate::log::said::said;
 use crate::log::stored::{PAGE, place_among, session_row};
-use crate::log::vectors::{MOST_NUMBERS, Passage, Vector, VectorPage, direction, likeness};
+use crate::log::vectors::{MOST_NUMBERS, Vector, VectorPage, VectorPassage, direction, likeness};
 use crate::log::{Walk, wide};
 use crate::message::Message;
 use crate::step::{Effect, Io, LogLevel, Notice, Scan};
@@ -43,8 +43,8 @@ pub(super) struct Near {
 
 /// The nearest messages, the nearest first, each with its nearest text; `None` where `recall.embed` failed, which the app is
 /// told.
-pub(super) async fn nearest(reader: &Reader<'_>, query: &Query, limit: usize) -> Result<Option<Vec<Near>>> {
-    let Reader { io, archive, .. } = reader;
+pub(super) async fn nearest(reader: &Searcher<'_>, query: &Query, limit: usize) -> Result<Option<Vec<Near>>> {
+    let Searcher { io, archive, .. } = reader;
     let mut search = match Meaning::new(io, archive, query).await {
         Ok(search) => search,
         Err(failure) => return failure.told(io).map(|()| None),
@@ -60,22 +60,22 @@ pub(super) async fn nearest(reader: &Reader<'_>, query: &Query, limit: usize) ->
 }
 
 /// Why there is no ranking by meaning.
-enum Failure {
+enum NotEmbedded {
     /// Of the store, or the caller's.
     Fatal(Error),
     /// Of the app's function.
     Embed(Code, String),
 }
 
-impl From<Error> for Failure {
-    fn from(error: Error) -> Failure {
-        Failure::Fatal(error)
+impl From<Error> for NotEmbedded {
+    fn from(error: Error) -> NotEmbedded {
+        NotEmbedded::Fatal(error)
     }
 }
 
-impl Failure {
-    fn shape(what: String) -> Failure {
-        Failure::Embed(
+impl NotEmbedded {
+    fn shape(what: String) -> NotEmbedded {
+        NotEmbedded::Embed(
             Code::InvalidOption,
             format!("recall.embed must resolve to a list with one vector for each text: {what}"),
         )
@@ -84,8 +84,8 @@ impl Failure {
     /// Words answer alone, and the app is told why.
     fn told(self, io: &Io) -> Result<()> {
         match self {
-            Failure::Fatal(error) => Err(error),
-            Failure::Embed(code, what) => {
+            NotEmbedded::Fatal(error) => Err(error),
+            NotEmbedded::Embed(code, what) => {
                 let message = format!("{what}; the search was answered by words alone");
                 io.log(LogLevel::Warn, message.clone());
                 io.tell(Effect::Notify(Notice::Warning { code, message }));
@@ -107,16 +107,16 @@ struct Meaning<'a> {
 }
 
 impl<'a> Meaning<'a> {
-    async fn new(io: &'a Io, archive: &'a Archive, query: &Query) -> Result<Meaning<'a>, Failure> {
+    async fn new(io: &'a Io, archive: &'a Archive, query: &Query) -> Result<Meaning<'a>, NotEmbedded> {
         let texts = vec![query.text.clone(), SAMPLE.to_owned()];
         let [query, model] = <[Vector; 2]>::try_from(vectors(io, texts, None).await?)
-            .map_err(|_| Failure::shape("two texts were given".to_owned()))?;
+            .map_err(|_| NotEmbedded::shape("two texts were given".to_owned()))?;
         let full = (PART / 2 / model.len().max(1)).clamp(1, BATCH);
         Ok(Meaning { io, archive, query, model, full, best: HashMap::new() })
     }
 
     /// Sees all passages: those that are stored, and those of messages that have none, which are stored then.
-    async fn all(&mut self) -> Result<(), Failure> {
+    async fn all(&mut self) -> Result<(), NotEmbedded> {
         let (mut known, mut last, mut strays) = (HashSet::new(), None, Vec::new());
         let mut after = None;
         loop {
@@ -151,8 +151,8 @@ impl<'a> Meaning<'a> {
         self.make(first, &known, page, strays).await
     }
 
-    fn see(&mut self, passage: &Passage) {
-        let Passage { index, result, span, vector } = passage;
+    fn see(&mut self, passage: &VectorPassage) {
+        let VectorPassage { index, result, span, vector } = passage;
         let near =
             Near { index: *index, result: *result, span: *span, likeness: likeness(vector, &self.query) };
         let best = self.best.entry(*index).or_insert_with(|| near.clone());
@@ -168,7 +168,7 @@ impl<'a> Meaning<'a> {
         known: &HashSet<usize>,
         mut page: VectorPage,
         mut strays: Vec<Key>,
-    ) -> Result<(), Failure> {
+    ) -> Result<(), NotEmbedded> {
         let (io, archive) = (self.io, self.archive);
         let mut walk = match place_among(io, &archive.sid, archive.rows, first).await {
             Ok(place) => Walk::at(place.seq, place.index),
@@ -218,7 +218,7 @@ impl<'a> Meaning<'a> {
         mut page: VectorPage,
         texts: Vec<String>,
         strays: Vec<Key>,
-    ) -> Result<(), Failure> {
+    ) -> Result<(), NotEmbedded> {
         let from = page.passages.len() - texts.len();
         let mut made = Vec::with_capacity(texts.len());
         for texts in texts.chunks(BATCH) {
@@ -232,7 +232,7 @@ impl<'a> Meaning<'a> {
     }
 
     /// Writes a page, unless others change the session just now: then the next search does. Nothing depends on it.
-    async fn write(&self, strays: Vec<Key>, page: Option<VectorPage>) -> Result<(), Failure> {
+    async fn write(&self, strays: Vec<Key>, page: Option<VectorPage>) -> Result<(), NotEmbedded> {
         let sid = &self.archive.sid;
         let put = page.and_then(|page| {
             let bytes = page.encode();
@@ -260,21 +260,23 @@ impl<'a> Meaning<'a> {
 }
 
 /// The vectors of texts, each of `numbers` numbers where that is known.
-async fn vectors(io: &Io, texts: Vec<String>, numbers: Option<usize>) -> Result<Vec<Vector>, Failure> {
+async fn vectors(io: &Io, texts: Vec<String>, numbers: Option<usize>) -> Result<Vec<Vector>, NotEmbedded> {
     let wanted = texts.len();
     let made = io.embed(texts).await.map_err(|failure| match failure.code {
-        Some(Code::Aborted) => Failure::Fatal(failure.into_error(Code::Aborted)),
-        code => Failure::Embed(
+        Some(Code::Aborted) => NotEmbedded::Fatal(failure.into_error(Code::Aborted)),
+        code => NotEmbedded::Embed(
             code.unwrap_or(Code::InvalidOption),
             format!("recall.embed failed: {}", failure.message),
         ),
     })?;
     if made.len() != wanted {
-        return Err(Failure::shape(format!("it resolved to {} for {wanted} texts", made.len())));
+        return Err(NotEmbedded::shape(format!("it resolved to {} for {wanted} texts", made.len())));
     }
     let numbers = numbers.or(made.first().map(Vec::len)).unwrap_or_default();
     if numbers == 0 || numbers > MOST_NUMBERS {
-        return Err(Failure::shape(format!("a vector must have 1 to {MOST_NUMBERS} numbers, not {numbers}")));
+        return Err(NotEmbedded::shape(format!(
+            "a vector must have 1 to {MOST_NUMBERS} numbers, not {numbers}"
+        )));
     }
     let vector = |(nth, vector): (usize, &Vec<f64>)| {
         if vector.len() != numbers {
@@ -282,17 +284,17 @@ async fn vectors(io: &Io, texts: Vec<String>, numbers: Option<usize>) -> Result<
                 "vector {nth} has {} numbers, another one {numbers}: use one model for all texts",
                 vector.len()
             );
-            return Err(Failure::shape(what));
+            return Err(NotEmbedded::shape(what));
         }
         direction(vector).ok_or_else(|| {
-            Failure::shape(format!("vector {nth} must have finite numbers, one of them other than 0"))
+            NotEmbedded::shape(format!("vector {nth} must have finite numbers, one of them other than 0"))
         })
     };
     made.iter().enumerate().map(vector).collect()
 }
 
 /// The passages of a message, each with its text.
-fn passages(index: usize, message: &Message<'_>) -> Vec<(Passage, String)> {
+fn passages(index: usize, message: &Message<'_>) -> Vec<(VectorPassage, String)> {
     let own = (None, said(message));
     let results = message.results().enumerate().map(|(nth, result)| (Some(nth), result.text.to_string()));
     let mut found = Vec::new();
@@ -307,7 +309,7 @@ fn passages(index: usize, message: &Message<'_>) -> Vec<(Passage, String)> {
             }
             if passage.chars().any(char::is_alphanumeric) {
                 found.push((
-                    Passage { index, result, span: (from, to), vector: Vector::new() },
+                    VectorPassage { index, result, span: (from, to), vector: Vector::new() },
                     passage.to_owned(),
                 ));
             }

@@ -3,8 +3,8 @@
 //! it is, the texts that match best.
 
 use super::archive::{Archive, HitPlace, LogIndex};
-use super::ask::Ask;
 use super::index;
+use super::inquiry::Inquiry;
 use super::label::{CallLabel, call_of};
 use super::meaning::{Near, nearest};
 use super::passage::{Matches, rescored};
@@ -81,7 +81,7 @@ pub(crate) struct Query {
     /// All of it, where it may stand somewhere word for word: the label of a value, a line of an output.
     phrase: Option<String>,
     /// It asks about the conversation itself.
-    ask: Option<Ask>,
+    ask: Option<Inquiry>,
 }
 
 impl Query {
@@ -94,7 +94,7 @@ impl Query {
         if query.terms.is_empty() {
             return Err(Error::option("query", "must have a word, a name or a number to look for"));
         }
-        Ok(Query { ask: Ask::of(text, query.is_question), ..query })
+        Ok(Query { ask: Inquiry::of(text, query.is_question), ..query })
     }
 
     /// What a question is about, less the words of its form; `None` where nothing is left.
@@ -159,7 +159,7 @@ impl Query {
 
 /// What a search found.
 #[derive(Debug)]
-pub(crate) struct Found {
+pub(crate) struct SearchHits {
     pub(crate) hits: Vec<Hit>,
     pub(crate) order: HitOrder,
 }
@@ -173,14 +173,14 @@ pub(crate) enum HitOrder {
 }
 
 /// What a search looks at, and for whom.
-pub(super) struct Reader<'a> {
+pub(super) struct Searcher<'a> {
     pub(super) io: &'a Io,
     pub(super) archive: &'a Archive,
     log_index: &'a LogIndex,
     for_model: bool,
 }
 
-impl Reader<'_> {
+impl Searcher<'_> {
     /// False for a message that who asks is not to have.
     pub(super) fn shows(&self, index: usize) -> bool {
         !(self.for_model && self.log_index.is_behind(index))
@@ -206,8 +206,8 @@ pub(crate) async fn search(
     query: &Query,
     limit: usize,
     for_model: bool,
-) -> Result<Found> {
-    let reader = Reader { io, archive, log_index, for_model };
+) -> Result<SearchHits> {
+    let reader = Searcher { io, archive, log_index, for_model };
     let (mut shown, mut order) = (Vec::new(), HitOrder::Best);
     if let Some(ask) = &query.ask {
         shown = structure::answer(&reader, ask, limit).await?;
@@ -220,11 +220,11 @@ pub(crate) async fn search(
     for one in shown {
         hits.push(one.hit(&reader).await?);
     }
-    Ok(Found { hits, order })
+    Ok(SearchHits { hits, order })
 }
 
 /// The messages that match best by their words, and by their meaning where the app makes vectors.
-async fn best(reader: &Reader<'_>, query: &Query, limit: usize) -> Result<Vec<Shown>> {
+async fn best(reader: &Searcher<'_>, query: &Query, limit: usize) -> Result<Vec<ShownText>> {
     if !reader.archive.embeds {
         let found = ranked(reader, query, limit, |_| true).await?;
         return Ok(found.into_iter().map(|find| find.shown).collect());
@@ -238,7 +238,7 @@ async fn best(reader: &Reader<'_>, query: &Query, limit: usize) -> Result<Vec<Sh
     for (at, one) in near.iter().enumerate() {
         places.entry(one.index).or_insert((0.0, reader.is_seen(one.index, one.result))).0 += reciprocal(at);
     }
-    let mut known: HashMap<usize, Shown> =
+    let mut known: HashMap<usize, ShownText> =
         found.into_iter().map(|find| (find.shown.index, find.shown)).collect();
     let mut order: Vec<(usize, (f64, bool))> = places.into_iter().collect();
     order.sort_by(|(one, (score, is_last)), (other, (others, is_others))| {
@@ -266,8 +266,8 @@ fn reciprocal(place: usize) -> f64 {
 }
 
 /// A message that only its meaning found; nothing where it cannot be read.
-async fn passage_of(reader: &Reader<'_>, near: &Near) -> Result<Option<Shown>> {
-    let Reader { io, archive, .. } = reader;
+async fn passage_of(reader: &Searcher<'_>, near: &Near) -> Result<Option<ShownText>> {
+    let Searcher { io, archive, .. } = reader;
     let place = match place_among(io, &archive.sid, archive.rows, near.index).await {
         Err(error) if matches!(error.code, Code::StoreCorrupt | Code::NotFound) => return Ok(None),
         place => place?,
@@ -276,7 +276,7 @@ async fn passage_of(reader: &Reader<'_>, near: &Near) -> Result<Option<Shown>> {
         let result = near.result.and_then(|nth| message.results().nth(nth));
         let text = result.map_or_else(|| said(message), |result| result.text.to_string());
         let passage = text.get(near.span.0..near.span.1).unwrap_or(&text);
-        Shown {
+        ShownText {
             seq: place.seq,
             index: near.index,
             result: near.result,
@@ -294,12 +294,12 @@ async fn passage_of(reader: &Reader<'_>, near: &Near) -> Result<Option<Shown>> {
 
 /// The messages that match best among those that are `wanted`, best first.
 pub(super) async fn ranked(
-    reader: &Reader<'_>,
+    reader: &Searcher<'_>,
     query: &Query,
     limit: usize,
     wanted: impl Fn(&Candidate) -> bool,
 ) -> Result<Vec<Find>> {
-    let Reader { io, archive, .. } = reader;
+    let Searcher { io, archive, .. } = reader;
     let mut corpus = Corpus::new(query);
     index::pages(io, archive, &mut |page, from| corpus.add(page, from, archive.rows)).await?;
     let terms = Terms { weights: corpus.weights(), average: corpus.average(), query };
@@ -314,7 +314,7 @@ pub(super) async fn ranked(
 }
 
 /// A text as it is shown.
-pub(super) struct Shown {
+pub(super) struct ShownText {
     pub(super) seq: u64,
     pub(super) index: usize,
     /// Which result of its message, or what the message says itself.
@@ -327,10 +327,10 @@ pub(super) struct Shown {
     pub(super) call_id: Option<String>,
 }
 
-impl Shown {
-    async fn hit(self, reader: &Reader<'_>) -> Result<Hit> {
-        let Reader { io, archive, log_index, for_model } = reader;
-        let Shown { seq, index, result, role, snippet, own, call_id } = self;
+impl ShownText {
+    async fn hit(self, reader: &Searcher<'_>) -> Result<Hit> {
+        let Searcher { io, archive, log_index, for_model } = reader;
+        let ShownText { seq, index, result, role, snippet, own, call_id } = self;
         let call = match call_id {
             Some(call_id) => call_of(io, archive, seq, &call_id).await?,
             None => own,
@@ -355,7 +355,7 @@ struct Terms<'q> {
 
 /// A candidate that was read.
 pub(super) struct Find {
-    pub(super) shown: Shown,
+    pub(super) shown: ShownText,
     score: f64,
     has_phrase: bool,
     is_last: bool,
@@ -374,7 +374,7 @@ impl Find {
             (ranked.score, 0..text.len())
         };
         let Candidate { seq, index, result: nth, .. } = ranked.candidate;
-        let shown = Shown {
+        let shown = ShownText {
             seq,
             index,
             result: nth,

@@ -1,11 +1,11 @@
-//! Answers to questions about the conversation itself ([`super::ask`]): what was said, required, changed, run or reported, in
+//! Answers to questions about the conversation itself ([`super::inquiry`]): what was said, required, changed, run or reported, in
 //! the order in which it was. The pages of terms say which messages are whose and have calls; those are read, and what they
 //! say of themselves counts: calls by their arguments, failures by their results, rules by the user's own sentences.
 
-use super::ask::{Ask, Subject};
 use super::index;
+use super::inquiry::{Inquiry, Subject};
 use super::label::{CallLabel, find_call};
-use super::search::{Query, Reader, Shown, ranked};
+use super::search::{Query, Searcher, ShownText, ranked};
 use super::snippet::beginning;
 use crate::error::{Code, Result};
 use crate::log::said::said;
@@ -49,15 +49,15 @@ struct Outline {
 }
 
 /// Something that happened.
-struct Fact {
+struct Incident {
     /// The same again is the same fact.
     key: String,
-    shown: Shown,
+    shown: ShownText,
     score: f64,
 }
 
 /// What answers a question, in its order; nothing where nothing of that kind is in the log.
-pub(super) async fn answer(reader: &Reader<'_>, ask: &Ask, limit: usize) -> Result<Vec<Shown>> {
+pub(super) async fn answer(reader: &Searcher<'_>, ask: &Inquiry, limit: usize) -> Result<Vec<ShownText>> {
     let mut found = match (ask.subject, ask.topics.as_slice()) {
         (Subject::Said, topics @ [_, ..]) => by_topic(reader, ask, topics, limit).await?,
         (_, topics) => {
@@ -81,7 +81,12 @@ pub(super) async fn answer(reader: &Reader<'_>, ask: &Ask, limit: usize) -> Resu
 }
 
 /// What was said about each of several things, by whom it is asked of.
-async fn by_topic(reader: &Reader<'_>, ask: &Ask, topics: &[Query], limit: usize) -> Result<Vec<Shown>> {
+async fn by_topic(
+    reader: &Searcher<'_>,
+    ask: &Inquiry,
+    topics: &[Query],
+    limit: usize,
+) -> Result<Vec<ShownText>> {
     let mut lists = Vec::with_capacity(topics.len());
     for topic in topics {
         let is_theirs = |candidate: &super::rank::Candidate| {
@@ -109,7 +114,7 @@ async fn by_topic(reader: &Reader<'_>, ask: &Ask, topics: &[Query], limit: usize
 }
 
 /// The messages of the log, in order.
-async fn outlines(reader: &Reader<'_>, topic: Option<&Query>) -> Result<Vec<Outline>> {
+async fn outlines(reader: &Searcher<'_>, topic: Option<&Query>) -> Result<Vec<Outline>> {
     let wanted = topic.map(Query::hashes).unwrap_or_default();
     let (mut found, rows) = (Vec::new(), reader.archive.rows);
     index::pages(reader.io, reader.archive, &mut |page, from| outline(page, from, rows, &wanted, &mut found))
@@ -171,11 +176,11 @@ fn outline(page: &Page<'_>, from: usize, rows: u64, wanted: &HashMap<u32, usize>
 /// The first facts that are asked for, of messages in order; the last, where those are asked for. Rules: those that are most
 /// likely meant.
 async fn facts(
-    reader: &Reader<'_>,
-    ask: &Ask,
+    reader: &Searcher<'_>,
+    ask: &Inquiry,
     mut outlines: Vec<Outline>,
     limit: usize,
-) -> Result<Vec<Shown>> {
+) -> Result<Vec<ShownText>> {
     let is_rules = ask.subject == Subject::Rules;
     outlines.retain(|one| match ask.subject {
         Subject::Said => one.says && ask.by_user.is_none_or(|by_user| by_user == one.is_user),
@@ -228,11 +233,11 @@ async fn facts(
 }
 
 /// What a message has of what is asked for.
-fn of_message(ask: &Ask, one: Outline, message: &Message<'_>) -> Vec<Fact> {
-    let fact = |key: String, snippet: String, own: Option<CallLabel>| Fact {
+fn of_message(ask: &Inquiry, one: Outline, message: &Message<'_>) -> Vec<Incident> {
+    let fact = |key: String, snippet: String, own: Option<CallLabel>| Incident {
         key,
         score: 0.0,
-        shown: Shown {
+        shown: ShownText {
             seq: one.seq,
             index: one.index,
             result: None,
@@ -254,7 +259,7 @@ fn of_message(ask: &Ask, one: Outline, message: &Message<'_>) -> Vec<Fact> {
             }
             let about = ask.topics.first().map_or(0.0, |topic| topic.count_in(&text) as f64);
             let snippet = if rules.is_empty() { beginning(&text) } else { head(&rules, FACT).to_owned() };
-            vec![Fact { score: score + TOPIC * about, ..fact(text.trim().to_owned(), snippet, None) }]
+            vec![Incident { score: score + TOPIC * about, ..fact(text.trim().to_owned(), snippet, None) }]
         }
         Subject::Files { read } => {
             let calls = message.calls().flat_map(|call| {
@@ -290,7 +295,7 @@ fn of_message(ask: &Ask, one: Outline, message: &Message<'_>) -> Vec<Fact> {
 }
 
 /// Whether what looks like a failure is one: what a command shows of files may look like any.
-async fn is_failure(reader: &Reader<'_>, fact: &mut Fact) -> Result<bool> {
+async fn is_failure(reader: &Searcher<'_>, fact: &mut Incident) -> Result<bool> {
     let Some(call_id) = fact.shown.call_id.clone() else { return Ok(false) };
     if fact.score > 0.0 {
         return Ok(true);

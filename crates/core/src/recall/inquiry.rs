@@ -4,6 +4,9 @@
 //! A query is one of these only where it asks about the conversation itself. All others are ranked by their words. The
 //! phrases are English, with the commonest ones of some other languages; facts are recognized in any language.
 
+use super::phrases::{
+    BEGINS, FIRST, FORBIDDEN, FORM, GIVEN, LAST, LIST, LOOKED, MADE, MET, NEVER, ORDER, RAN, RULES, SPEECH,
+};
 use super::search::Query;
 
 /// What is asked for.
@@ -25,7 +28,7 @@ pub(super) enum Subject {
 
 /// A question about the conversation.
 #[derive(Debug)]
-pub(super) struct Ask {
+pub(super) struct Inquiry {
     pub(super) subject: Subject,
     /// Whose messages are asked for: the user's, or all others.
     pub(super) by_user: Option<bool>,
@@ -39,249 +42,9 @@ const LONGEST: usize = 60;
 /// More things are no longer told apart.
 const MOST_TOPICS: usize = 6;
 
-const BEGINS: &[&str] = &["list", "name", "show", "give", "tell", "enumerate"];
-const SPEECH: &[&str] = &[
-    "mention",
-    "mentioned",
-    "bring",
-    "brought",
-    "raise",
-    "raised",
-    "tell",
-    "told",
-    "ask",
-    "asked",
-    "say",
-    "said",
-    "talk",
-    "talked",
-    "discuss",
-    "discussed",
-    "share",
-    "shared",
-    "cover",
-    "covered",
-    "request",
-    "requested",
-    "suggest",
-    "suggested",
-    "recommend",
-    "recommended",
-    "describe",
-    "described",
-    "explain",
-    "explained",
-];
-/// Words that ask for an order, or for all there is, and say nothing of what about.
-const FORM: &[&str] = &[
-    "order",
-    "chronological",
-    "chronologically",
-    "sequence",
-    "timeline",
-    "first",
-    "last",
-    "latest",
-    "newest",
-    "oldest",
-    "earliest",
-    "recent",
-    "recently",
-    "initially",
-    "earlier",
-    "came",
-    "come",
-    "happened",
-    "list",
-    "name",
-    "show",
-    "give",
-    "enumerate",
-    "everything",
-    "every",
-    "thing",
-    "things",
-    "topic",
-    "topics",
-    "aspects",
-    "different",
-    "various",
-    "conversation",
-    "conversations",
-    "session",
-    "chat",
-    "far",
-    "ones",
-    "message",
-    "messages",
-    "question",
-    "questions",
-    "request",
-    "requests",
-    "up",
-    "started",
-    "start",
-    "beginning",
-    "throughout",
-    "during",
-    "please",
-    "remember",
-    "once",
-    "ever",
-    "did",
-    "done",
-    "made",
-    "make",
-];
-const ORDER: &[&str] = &[
-    "in which order",
-    "in what order",
-    "the order in which",
-    "what order",
-    "which order",
-    "in order",
-    "in chronological order",
-    "came first",
-    "come first",
-    "came up first",
-    "come up first",
-    "happened first",
-    "first thing",
-    "first things",
-    "first message",
-    "first question",
-    "first request",
-    "last thing",
-    "last message",
-    "last question",
-    "last request",
-    "in welcher reihenfolge",
-    "was kam zuerst",
-    "dans quel ordre",
-    "en qué orden",
-    "em que ordem",
-    "в каком порядке",
-    "顺序",
-    "先后",
-    "順序",
-    "順番",
-    "순서",
-];
-const LIST: &[&str] = &[
-    "all",
-    "every",
-    "everything",
-    "each",
-    "which ones",
-    "a list",
-    "全部",
-    "所有",
-    "列出",
-    "哪些",
-    "すべて",
-    "모든",
-];
-const FIRST: &[&str] = &["first", "earliest", "initially", "oldest"];
-const LAST: &[&str] = &["last", "latest", "newest", "recent", "recently", "just"];
-const RULES: &[&str] = &[
-    "rules",
-    "instructions",
-    "constraints",
-    "requirements",
-    "restrictions",
-    "guidelines",
-    "prohibitions",
-    "regeln",
-    "règles",
-    "reglas",
-    "regras",
-    "правила",
-    "规则",
-    "規則",
-    "规定",
-    "ルール",
-    "규칙",
-];
-const GIVEN: &[&str] = &[
-    "did i",
-    "have i",
-    "i gave",
-    "i set",
-    "ive",
-    "i have",
-    "my",
-    "i give",
-    "i laid",
-    "i stated",
-    "you follow",
-    "you must",
-    "user",
-    "habe ich",
-    "ai je",
-    "te di",
-    "他",
-    "我",
-    "ユーザー",
-    "제가",
-];
-const FORBIDDEN: &[&str] = &[
-    "did i forbid",
-    "have i forbidden",
-    "i forbade",
-    "did i prohibit",
-    "are you not allowed",
-    "are you forbidden",
-    "must you never",
-    "must you always",
-    "must you not",
-    "should you never",
-    "should you always",
-    "you should never do",
-    "you must never do",
-    "niemals tun",
-    "nie tun",
-    "jamais faire",
-    "nunca hacer",
-    "nunca hicieras",
-    "никогда не делать",
-    "永远不要做",
-    "不要做什么",
-    "别做什么",
-    "不许",
-];
-const NEVER: &[&str] = &["never", "not", "always", "only", "avoid", "stop", "dont"];
-const MADE: &[&str] = &[
-    "edit", "edited", "change", "changed", "modify", "modified", "create", "created", "write", "wrote",
-    "written", "delete", "deleted", "remove", "removed", "touch", "touched", "add", "added", "update",
-    "updated",
-];
-const LOOKED: &[&str] = &["read", "open", "opened", "view", "viewed", "look", "looked"];
-const RAN: &[&str] = &["run", "ran", "execute", "executed", "use", "used", "type", "typed"];
-const MET: &[&str] = &[
-    "hit",
-    "see",
-    "saw",
-    "seen",
-    "get",
-    "got",
-    "have",
-    "had",
-    "occur",
-    "occurred",
-    "happen",
-    "happened",
-    "encounter",
-    "encountered",
-    "there",
-    "run",
-    "ran",
-    "appear",
-    "appeared",
-];
-
-impl Ask {
+impl Inquiry {
     /// The question about the conversation that a query is; `None` for any other.
-    pub(super) fn of(text: &str, is_question: bool) -> Option<Ask> {
+    pub(super) fn of(text: &str, is_question: bool) -> Option<Inquiry> {
         let words = Words::of(text);
         let asks = is_question || words.first().is_some_and(|word| BEGINS.contains(&word));
         if !asks || words.0.len() > LONGEST {
@@ -290,7 +53,7 @@ impl Ask {
         let subject = words.subject()?;
         let by_user = if subject == Subject::Said { words.speaker() } else { None };
         let newest_first = words.any(LAST) && !words.any(FIRST);
-        Some(Ask { subject, by_user, newest_first, topics: topics(text, subject) })
+        Some(Inquiry { subject, by_user, newest_first, topics: topics(text, subject) })
     }
 }
 
@@ -447,7 +210,7 @@ mod tests {
     use super::*;
 
     fn subject(text: &str) -> Option<Subject> {
-        Ask::of(text, text.ends_with(['?', '？'])).map(|ask| ask.subject)
+        Inquiry::of(text, text.ends_with(['?', '？'])).map(|ask| ask.subject)
     }
 
     #[test]
@@ -495,7 +258,7 @@ mod tests {
     #[test]
     fn x7_the_words_that_ask_are_not_what_is_asked_about() {
         let terms = |text: &str| -> Vec<Vec<String>> {
-            let topics = Ask::of(text, true).unwrap().topics;
+            let topics = Inquiry::of(text, true).unwrap().topics;
             let sorted = |query: Query| {
                 let mut terms: Vec<(usize, String)> =
                     query.terms.into_iter().map(|(term, at)| (at, term)).collect();
@@ -508,7 +271,7 @@ mod tests {
         assert!(terms("Which files did you change first?").is_empty());
         assert_eq!(terms("Which files of the parser did you change?"), [["parser"]]);
         assert_eq!(terms("Which came first, the refund or my sister?"), [["refund"], ["sister"]]);
-        let ask = Ask::of("What was the last thing you suggested?", true).unwrap();
+        let ask = Inquiry::of("What was the last thing you suggested?", true).unwrap();
         assert_eq!((ask.by_user, ask.newest_first), (Some(false), true));
     }
 }
