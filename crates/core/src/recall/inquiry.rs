@@ -96,10 +96,14 @@ impl Words {
             if self.any(&["commits", "first commit", "last commit", "latest commit", "which commit"]) {
                 return Some(Subject::Commits);
             }
-            if self.any(&["commands", "command"]) && self.any(RAN) {
+            if self.any(&["commands", "which command", "what command", "first command", "last command"])
+                && self.any(RAN)
+            {
                 return Some(Subject::Commands);
             }
-            if self.any(&["file", "files"]) && (self.any(MADE) || self.any(LOOKED)) {
+            if self.any(&["files", "which file", "what file", "first file", "last file"])
+                && (self.any(MADE) || self.any(LOOKED))
+            {
                 return Some(Subject::Files { read: !self.any(MADE) });
             }
             let is_run = self.any(FIRST) || self.any(LAST) || self.any(LIST) || self.any(&["list"]);
@@ -112,7 +116,15 @@ impl Words {
             self.speaker().is_some() || self.any(&["we talk", "we talked", "we discuss", "we discussed"]);
         let is_list = self.any(LIST) || self.first() == Some("list");
         let is_first = says && self.is_said_first();
-        (self.any(ORDER) || is_first || (is_list && says)).then_some(Subject::Said)
+        (self.any(ORDER) || is_first || (is_list && says && self.is_past())).then_some(Subject::Said)
+    }
+
+    /// It asks for what was said, and not for what somebody says as a rule.
+    fn is_past(&self) -> bool {
+        let past = |word: &String| {
+            word.ends_with("ed") || ["told", "said", "brought", "did", "have"].contains(&word.as_str())
+        };
+        self.0.iter().any(past) || self.0.iter().any(|word| is_dense(word))
     }
 
     fn asks_for_rules(&self) -> bool {
@@ -250,6 +262,9 @@ mod tests {
             "In which file is calculateTotal defined?",
             "How many years am I planning to work in industry first, if at all? Give the number.",
             "What are the requirements of the course?",
+            "Who do I usually tell everything to, but not this time about my crush?",
+            "What must happen before we can run the start command?",
+            "We tried to update package.json but it failed. What is the version in that file?",
         ] {
             assert_eq!(subject(text), None, "{text}");
         }

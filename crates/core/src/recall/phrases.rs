@@ -29,7 +29,7 @@ pub(super) const ORDER: &[&str] = &[
 ];
 /// What asks for all there is.
 pub(super) const LIST: &[&str] = &[
-    "all", "every", "everything", "each", "which ones", "a list", "全部", "所有", "列出", "哪些", "すべて", "모든",
+    "all", "every", "everything", "each", "a list", "全部", "所有", "列出", "すべて", "모든",
 ];
 /// The oldest.
 pub(super) const FIRST: &[&str] = &[
