@@ -7,7 +7,7 @@ import { CompactionError, type ErrorCode } from "./errors.js";
 import { isContextOverflow } from "./overflow.js";
 import { send, unsent, type HttpRequest } from "./requests.js";
 import { quietly } from "./quietly.js";
-import { countOf, idOf, notAText, textOf, usageOf, WrongReply, yesOrNo } from "./replies.js";
+import { countOf, idOf, notAText, textOf, usageOf, vectorsOf, WrongReply, yesOrNo } from "./replies.js";
 import { isThere, loadStage, type Stage } from "./stages.js";
 import { StoreCalls } from "./store-calls.js";
 import type { Batch, Damaged, Key, LogLevel, Message, Progress, SessionEvents, Store, Summarize, SummaryRequest } from "./types.js";
@@ -21,6 +21,7 @@ export interface Host {
   storeTimeoutMs?: number | undefined;
   summarize?: Summarize | undefined;
   summarizeResult?: Summarize | undefined;
+  embed?: ((texts: string[]) => Promise<number[][]>) | undefined;
   readFile?: ((path: string) => Promise<string>) | undefined;
   fetch?: typeof fetch | undefined;
   redact?: ((text: string) => string) | undefined;
@@ -47,6 +48,8 @@ export interface Host {
 
 /** How long a file is waited for, in ms. */
 const READ_FILE_MS = 10_000;
+/** How long vectors of one call's texts are waited for, in ms. */
+const EMBED_MS = 30_000;
 
 export type Notice = { event: Exclude<keyof SessionEvents, "progress"> } & Record<string, unknown>;
 
@@ -62,6 +65,7 @@ type Effect = { id: number; parks?: true } & (
   | Counted
   | (Omit<Counted, "type"> & { type: "pin"; index: number })
   | { type: "redact"; text: string }
+  | { type: "embed"; texts: string[] }
   | { type: "readFile"; path: string }
   | { type: "progress"; progress: Progress }
   | { type: "log"; level: LogLevel; line: string }
@@ -83,6 +87,7 @@ type Answer =
   | { type: "text"; value: string }
   | { type: "watermark"; mark: string | undefined; lost: string | undefined }
   | { type: "summary"; text: string; usage?: string | undefined }
+  | { type: "vectors"; vectors: Float64Array[] }
   | { type: "response"; status: number; headers: [string, string][]; body: string }
   | { type: "values"; values: (Uint8Array | Damaged | undefined)[] }
   | { type: "entries"; entries: [Key, Uint8Array | Damaged][] }
@@ -316,7 +321,7 @@ async function awaited(effect: Effect, host: Host, store: StoreCalls): Promise<A
       const summariser = effect.ofResult ? (host.summarizeResult ?? host.summarize) : host.summarize;
       const answer: unknown = await within(effect.timeoutMs, host.signal, (signal) =>
         summariser?.(effect.request, { signal, attempt: effect.attempt, purpose: effect.purpose }),
-        host.waiting,
+        () => RAISE + (host.waiting?.() ?? ""),
       );
       const summary = typeof answer === "string" ? { text: answer } : answer;
       const text = (summary as { text?: unknown } | null | undefined)?.text;
@@ -325,6 +330,8 @@ async function awaited(effect: Effect, host: Host, store: StoreCalls): Promise<A
       }
       return { type: "summary", text, usage: usageOf((summary as { usage?: unknown }).usage) };
     }
+    case "embed":
+      return { type: "vectors", vectors: vectorsOf(await within(EMBED_MS, host.signal, () => host.embed?.(effect.texts), () => "; it is given at most 64 texts at once")) };
     case "readFile": {
       const text: unknown = await within(READ_FILE_MS, host.signal, () => host.readFile?.(effect.path));
       return { type: "text", value: textOf(text) };
@@ -357,18 +364,20 @@ async function awaited(effect: Effect, host: Host, store: StoreCalls): Promise<A
   }
 }
 
+const RAISE = "; raise timeoutMs to wait longer";
+
 /** Runs `work` with a signal that is aborted with the caller's, or after `ms`; does not wait for it any longer. */
 export async function within<T>(
   ms: number,
   outer: AbortSignal | undefined,
   work: (signal: AbortSignal) => T,
-  more = () => "",
+  more = () => RAISE,
 ): Promise<Awaited<T>> {
   const controller = new AbortController();
   const stop = () => controller.abort(outer?.reason);
   outer?.addEventListener("abort", stop);
   const timer = setTimeout(
-    () => controller.abort(new CompactionError("timeout", `no answer within ${ms} ms; raise timeoutMs to wait longer${more()}`)),
+    () => controller.abort(new CompactionError("timeout", `no answer within ${ms} ms${more()}`)),
     Math.min(ms, MAX_TIMER),
   );
   try {
@@ -413,7 +422,7 @@ function failed(error: unknown, effect?: Effect["type"]): Answer {
     // The AI SDK's errors have the second.
     const status = said ?? statusCode;
     // Stores speak in our codes. A model's client may use the same words for something else.
-    const ofModel = effect === "summarize" || effect === "fetch";
+    const ofModel = effect === "summarize" || effect === "fetch" || effect === "embed";
     const ours = !ofModel || CompactionError.isInstance(error);
     return {
       type: "failed",

@@ -89,6 +89,10 @@ class Reading {
   #group({ path, short, off }: Option, shown: string, value: unknown): unknown {
     if (isGroup(value)) return this.members(shown, path, value);
     const member = OPTIONS.find((option) => option.path === short);
+    if (member?.kind === "flag") {
+      if (typeof value === "boolean") return this.#value(member, shown, value);
+      throw invalidOption(shown, "must be true, false or an object");
+    }
     if (member && (value === "extractive" || value === "server")) return value;
     if (member && typeof value === "function") return this.#value(member, shown, value);
     if (member) throw invalidOption(shown, 'must be a function, an object, "server" or "extractive"');

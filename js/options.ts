@@ -49,6 +49,7 @@ export function hostOf({ host }: Pick<Given, "host">, message: Host["message"]):
     redact: host.get("redact.text") as Host["redact"],
     tokenCounter: host.get("tokenCounter") as Host["tokenCounter"],
     pinned: host.get("pins.match") as Host["pinned"],
+    embed: host.get("recall.embed") as Host["embed"],
     readFile: host.get("restoreFiles.read") as Host["readFile"],
     message,
     now: runtime ? () => runtime.now() : () => Date.now(),

@@ -22,6 +22,15 @@ export function textOf(answer: unknown): string {
   throw wrong(answer, "a text");
 }
 
+/** Vectors, as lists of numbers. The engine judges them. */
+export function vectorsOf(answer: unknown): Float64Array[] {
+  const isList = (list: unknown): list is ArrayLike<number> => Array.isArray(list) || ArrayBuffer.isView(list);
+  if (Array.isArray(answer) && answer.every(isList)) return answer.map((vector) => Float64Array.from(vector, Number));
+  const { data, embeddings } = Object(answer) as Record<string, unknown>;
+  const instead = Array.isArray(data) ? ": return response.data.map((item) => item.embedding)" : Array.isArray(embeddings) ? ": return its embeddings" : "";
+  throw new WrongReply(`it resolved to ${named(answer)}, and must resolve to number[][]${instead}`);
+}
+
 /** An id: any text, or what makes one. */
 export function idOf(answer: unknown): string {
   if (typeof answer === "object" || answer === undefined) throw wrong(answer, "a text");

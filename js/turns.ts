@@ -74,6 +74,27 @@ export class Turns {
     }
   }
 
+  /** The same; other calls may come while a function of the app works for it. */
+  async parking<T>(work: (host: Host) => Promise<T>): Promise<T> {
+    this.#asked++;
+    let release = await this.#state.acquire();
+    const park: Host["park"] = async (wait) => {
+      release();
+      try {
+        return await wait();
+      } finally {
+        release = await this.#state.acquire();
+      }
+    };
+    try {
+      this.checkOpen();
+      return await work({ ...this.#host, park });
+    } finally {
+      this.#after();
+      release();
+    }
+  }
+
   /** A call that changes the context at once. */
   async alone<T>(work: () => Promise<T>): Promise<T> {
     const { turn, state } = await this.#both();

@@ -10,7 +10,7 @@ use context_compactor_core::summary::ThreadRequest;
 use context_compactor_core::tokens::Family;
 use context_compactor_core::wire::provider;
 use context_compactor_core::{Code, Error};
-use js_sys::{Array, JSON, Object, Reflect, Uint8Array, Uint32Array};
+use js_sys::{Array, Float64Array, JSON, Object, Reflect, Uint8Array, Uint32Array};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json_borrow::Value;
@@ -126,6 +126,10 @@ pub(crate) fn effect(id: u32, effect: &Effect) -> Thrown<JsValue> {
             message(&object, *whose, body);
             set(&object, "index", *index as f64);
             "pin"
+        }
+        Effect::Embed(texts) => {
+            set(&object, "texts", texts.iter().map(|text| JsValue::from_str(text)).collect::<Array>());
+            "embed"
         }
         Effect::ReadFile(path) => {
             set(&object, "path", path.as_str());
@@ -250,6 +254,9 @@ pub(crate) fn event(object: &JsValue) -> Event {
             text: answer,
             usage: text(object, "usage").and_then(|json| usage(&json)),
         }),
+        Some("vectors") => {
+            get(object, "vectors").and_then(|vectors| vectors_of(&vectors)).map(Event::Vectors)
+        }
         Some("response") => response(object),
         Some("values") => get(object, "values").and_then(|values| values_of(&values)).map(Event::Values),
         Some("entries") => {
@@ -268,6 +275,12 @@ pub(crate) fn event(object: &JsValue) -> Event {
         let message = "the host answered with a value of the wrong type".to_owned();
         Event::Failed(EffectFailure { code: None, message, status: None, overflow: false, effect: 0 })
     })
+}
+
+/// The vectors in a list of `Float64Array`.
+fn vectors_of(list: &JsValue) -> Option<Vec<Vec<f64>>> {
+    let vectors = list.dyn_ref::<Array>()?.iter();
+    vectors.map(|vector| Some(vector.dyn_ref::<Float64Array>()?.to_vec())).collect()
 }
 
 /// What the app says that a summary cost; nothing where that does not say it.

@@ -263,7 +263,7 @@ export class Threads {
       systemPrompt: () => thread.system ?? (typeof systemPrompt === "function" ? systemPrompt() : (systemPrompt ?? "")),
       ...(id === undefined ? {} : { id }),
       ...(format === undefined ? {} : { format }),
-      ...(typeof recall === "boolean" ? { recall } : {}),
+      ...(typeof recall === "boolean" ? { recall } : recall?.embed ? { recall: { embed: recall.embed } } : {}),
     };
     const named = options.model === undefined && model !== undefined ? { ...options, model } : options;
     const session = await openSession(named).catch((error: unknown) => {
@@ -326,8 +326,10 @@ export function checkAdapterOptions({ strict, recall, onSession, live, summarize
   checkFunction("live", live);
   checkFunction("onSession", onSession);
   if (strict !== undefined && typeof strict !== "boolean") throw invalidOption("strict", "must be true or false");
-  if (typeof recall === "object" && recall !== null) checkOptions(recall, ["tools"], "recall.");
-  else if (recall !== undefined && typeof recall !== "boolean") throw invalidOption("recall", "must be true, false or { tools }");
+  if (typeof recall === "object" && recall !== null) {
+    checkOptions(recall, ["tools", "embed"], "recall.");
+    checkFunction("recall.embed", recall.embed);
+  } else if (recall !== undefined && typeof recall !== "boolean") throw invalidOption("recall", "must be true, false or { tools, embed }");
   if (systemPrompt !== undefined && typeof systemPrompt !== "string") checkFunction("systemPrompt", systemPrompt);
   for (const name of ["id", "parent"]) {
     if (name in shared) throw invalidOption(name, "is the conversation's own: the adapter opens a session for each");

@@ -10,7 +10,7 @@ import type { Core } from "./core.js";
 export function recallOf<M extends Message>({ turns, drive, look }: Core<M>): SessionRecall {
   async function answer<T>(call: unknown, format: Format): Promise<T> {
     const text = encodeCall(call);
-    return decode(await turns.queued(() => drive<string>((handle) => handle.answer(text, format)))) as T;
+    return decode(await turns.parking((host) => drive<string>((handle) => handle.answer(text, format), host))) as T;
   }
   return {
     read: (ref, range = {}) =>
@@ -23,12 +23,12 @@ export function recallOf<M extends Message>({ turns, drive, look }: Core<M>): Se
       }),
 
     search: (query, options = {}) =>
-      turns.queued(() => {
+      turns.parking((host) => {
         checkOptions(options, ["limit"]);
         const { limit = 10 } = options;
         if (typeof query !== "string") throw invalidOption("query", "must be a text");
         checkWhole("limit", limit, 1);
-        return drive((handle) => handle.search(query, limit));
+        return drive((handle) => handle.search(query, limit), host);
       }),
 
     expand: (checkpoint) => turns.queued(() => drive((handle) => handle.expand(String(checkpoint)))),

@@ -12,7 +12,7 @@ export interface AdapterOptions
   store?: Store | "memory" | "indexeddb";
   /** The model can read what left the context. `{ tools: false }`: the adapter offers no tools for that. Default: true once
    *  the tools of a request include the recall tools. */
-  recall?: boolean | { tools?: boolean };
+  recall?: boolean | { tools?: boolean; embed?: (texts: string[]) => Promise<number[][]> };
   /** Reject the app's call when this library fails. Default: false. The failure is then a warning (option `logger`, else
    *  `console.warn`), and the request is sent as the app gave it. */
   strict?: boolean;

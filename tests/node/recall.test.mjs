@@ -246,3 +246,69 @@ test("x8_ a checkpoint is expanded to the one before it and to messages, whose r
   await session.close();
   await assert.rejects(session.recall.expand(newest.id), fails("closed"));
 });
+
+test("X7: what the user forbade, and what an agent changed, are found without a word of theirs", async () => {
+  const session = await openSession({ store: memoryStore(), format: "openai-chat" });
+  await session.append({ role: "user", content: "Port the parser. Never touch the lock file." }, { role: "assistant", content: "Understood." });
+  await session.append(...exchange(0, 200), { role: "user", content: "Now the lexer, please." });
+  const [rule] = await session.recall.search("What did I ask you never to do?");
+  assert.deepEqual([rule.index, rule.role, rule.snippet], [0, "user", "Never touch the lock file."]);
+  assert.equal(await session.recall.read(rule.ref), "Port the parser. Never touch the lock file.");
+  // The model is told how its answer is ordered.
+  const { handle } = session.recall.tools();
+  const { call, result } = DIALECTS["openai-chat"];
+  const answer = result(await handle(call("recall_search", { query: "What was the last thing I asked you?" })));
+  assert.match(answer, /newest first[^]*\n> Now the lexer, please\./);
+});
+
+/** How much a text has to do with pets, and with ships. */
+const topics = (texts) => texts.map((text) => [/kitten|pet/.test(text) ? 1 : 0.1, /boat/.test(text) ? 1 : 0.1]);
+
+async function talked(recall) {
+  const session = await openSession({ store: memoryStore(), format: "openai-chat", recall });
+  const warnings = [];
+  session.on("warning", (warning) => warnings.push(warning));
+  await session.append({ role: "user", content: "My kitten is called Tom." }, { role: "assistant", content: "Nice." });
+  await session.append({ role: "user", content: "The boat left." });
+  return { session, warnings };
+}
+
+test("X9: a search by meaning finds what no word finds, and appends do not wait for it", async () => {
+  const calls = [];
+  let go;
+  const embed = async (texts) => {
+    calls.push(texts.length);
+    await new Promise((resolve) => (go = resolve));
+    return topics(texts);
+  };
+  const { session, warnings } = await talked({ embed });
+  const found = session.recall.search("Which pets do I have?");
+  while (go === undefined) await new Promise(setImmediate);
+  await session.append({ role: "assistant", content: "It was appended meanwhile." });
+  const timer = setInterval(() => go(), 1);
+  assert.equal((await found)[0].snippet, "My kitten is called Tom.");
+  assert.deepEqual(calls, [2, 3]);
+  await session.recall.search("Which pets do I have?");
+  assert.deepEqual(calls.slice(2), [2, 1], "what was appended since is all that is new");
+  clearInterval(timer);
+  assert.deepEqual(warnings, []);
+  await session.close();
+});
+
+test("X9: what embed gets wrong is a warning that names the fix, and words answer", async () => {
+  const cases = [
+    [async () => { throw new Error("503"); }, /recall\.embed failed: 503; .*words alone/],
+    [async () => ({ data: [{ embedding: [1] }] }), /must resolve to number\[\]\[\]: return response\.data\.map/],
+    [async (texts) => texts.slice(1).map(() => [1]), /it resolved to 1 for 2 texts/],
+    [async (texts) => texts.map((_, nth) => Array(nth + 1).fill(1)), /use one model for all texts/],
+    [async (texts) => texts.map(() => ["x", 1]), /finite numbers/],
+  ];
+  for (const [embed, expected] of cases) {
+    const { session, warnings } = await talked({ embed });
+    assert.equal((await session.recall.search("kitten")).length, 1);
+    assert.equal(warnings.length, 1);
+    assert.equal(warnings[0].code, "invalid_option");
+    assert.match(warnings[0].message, expected);
+  }
+  for (const recall of ["yes", { embed: 1 }, { tool: true }]) await assert.rejects(openSession({ recall }), fails("invalid_option"));
+});

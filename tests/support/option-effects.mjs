@@ -41,6 +41,7 @@ export async function outcome(library, { messages = history(), store = memorySto
     seen.push(["compacted", await session.compact()]);
     for (let nth = 0; nth < 3; nth++) await session.snapshots.take();
     seen.push(["snapshots", await session.snapshots.list()], ["usage", session.context.usage()], ["id", session.id]);
+    seen.push(["found", await session.recall.search("parser")]);
     // Not its history: the last message is missing.
     seen.push(["synced", await session.sync(messages.slice(0, -1))]);
   } catch (error) {
@@ -179,7 +180,8 @@ export const EFFECTS = {
   "summarize.timeoutMs": [20, { summarize: { call: () => new Promise((resolve) => setTimeout(resolve, 60, ANSWER)) } }],
   "summarize.concurrency": [1, { summarize: { contextWindow: 3_000 } }],
   background: [true],
-  recall: [true, under("balanced", { contextWindow: 64_000, prices: { input: 3, output: 15, cacheRead: 0.3, cacheWrite: 0.3 } })],
+  "recall.tools": [true, under("balanced", { contextWindow: 64_000, prices: { input: 3, output: 15, cacheRead: 0.3, cacheWrite: 0.3 } })],
+  "recall.embed": [async (texts) => texts.map((text) => [text.length, 1])],
   "pins.match": [(_, index) => index === 1],
   "pins.proposals": ["off"],
   "redact.secrets": [false, { messages: secret() }],

@@ -95,7 +95,11 @@ fn interface(text: &mut String, doc: &str, name: &str, rows: &[&Row]) {
 
 fn member(text: &mut String, indent: &str, row: &Row) {
     comment(text, indent, &format!("{}{}", row.doc, default(row)));
-    let or_false = if row.or_false { "false | " } else { "" };
+    let or_false = match row.kind {
+        OptionKind::Group { name: None, short: Some(_) } => "boolean | ",
+        _ if row.or_false => "false | ",
+        _ => "",
+    };
     match row.kind {
         OptionKind::Group { name: None, .. } if row.path != PRESET_OPTIONS => {
             let _ = writeln!(text, "{indent}{}?: {or_false}{{", name(row));

@@ -45,9 +45,11 @@ impl Kind {
         match effect {
             Effect::Commit(_) => Kind::Write,
             Effect::Read(_) | Effect::Scan(_) => Kind::Read,
-            Effect::Summarize { .. } | Effect::Fetch { .. } | Effect::Sleep(_) | Effect::Pause(_) => {
-                Kind::Parked
-            }
+            Effect::Summarize { .. }
+            | Effect::Fetch { .. }
+            | Effect::Embed(_)
+            | Effect::Sleep(_)
+            | Effect::Pause(_) => Kind::Parked,
             Effect::Load(_) => Kind::Loaded,
             _ => Kind::Asked,
         }

@@ -87,6 +87,8 @@ pub struct Host {
     pub pinned: Box<dyn Fn(usize) -> bool>,
     /// Reads a file of the app.
     pub read_file: Box<dyn FnMut(&str) -> Event>,
+    /// Makes vectors of texts.
+    pub embed: Box<dyn FnMut(&[String]) -> Event>,
     /// Redacts.
     pub redact: Box<dyn FnMut(String) -> Event>,
     /// Looks at a batch first and may refuse it: a full disk, a value that is too large.
@@ -135,6 +137,7 @@ impl Host {
             count: Box::new(|_, _| thrown("no counter", None)),
             pinned: Box::new(|_| false),
             read_file: Box::new(|_| thrown("no such file", None)),
+            embed: Box::new(|_| thrown("no model for vectors", None)),
             redact: Box::new(Event::Text),
             refuse: Box::new(|_| None),
             gives_up: Box::new(|_| None),
@@ -286,6 +289,7 @@ impl Host {
                 self.seen.fetched.push(request.clone());
                 (self.fetch)(request)
             }
+            Effect::Embed(texts) => (self.embed)(texts),
             Effect::Sleep(ms) | Effect::Pause(ms) => {
                 self.seen.slept.push(*ms);
                 self.now += ms;

@@ -120,6 +120,16 @@ pub mod keys {
         parts(sid, "terms")
     }
 
+    /// The vectors of messages, of which the one with index `first` is the first.
+    pub fn vectors(sid: &str, first: usize) -> Key {
+        blob(sid, "vectors", first as u64)
+    }
+
+    /// All of those.
+    pub fn all_vectors(sid: &str) -> Key {
+        parts(sid, "vectors")
+    }
+
     /// Everything of one offload.
     pub fn parts(sid: &str, blob: &str) -> Key {
         Key(with(key("blobs", sid), KeyPart::Text(blob.into())))

@@ -206,6 +206,7 @@ impl Tail {
         tail.stray(io, keys::all("views", sid), Some(keys::view(sid, tail.generation))).await?;
         // They may be of messages that are gone.
         tail.stray(io, keys::all_terms(sid), None).await?;
+        tail.stray(io, keys::all_vectors(sid), None).await?;
         Ok(tail)
     }
 

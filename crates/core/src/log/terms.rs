@@ -12,6 +12,7 @@ use crate::context::is_recall;
 use crate::error::Result;
 use crate::keys::batch::{Key, keys};
 use crate::keys::ids;
+use crate::message::Role;
 use crate::order;
 use crate::wire::{self, Format};
 use context_compactor_scan::terms::{self, terms};
@@ -23,9 +24,9 @@ pub(crate) const FULL: usize = 64 << 10;
 /// Larger messages are left to the first search: an append is not to wait for their terms.
 const LARGE: usize = 256 << 10;
 /// Of the bytes of a page and of what counts as a term.
-const VERSION: u8 = 1;
+const VERSION: u8 = 2;
 /// Bytes of a page's hash, at its end.
-const SEAL: usize = 16;
+pub(super) const SEAL: usize = 16;
 /// Terms of a draft are added up when they are so many.
 const MANY: usize = 1 << 16;
 
@@ -64,7 +65,7 @@ impl Draft {
         let index = self.first + self.messages;
         let value = wire::parse(index, body)?;
         let message = self.format.wire().read(index, &value)?;
-        write(&mut self.listed, seq - self.seq);
+        write(&mut self.listed, (seq - self.seq) << 1 | u64::from(message.role == Role::User));
         let calls = message.calls();
         write(&mut self.listed, message.calls().count() as u64);
         for call in calls {
@@ -137,7 +138,7 @@ impl Draft {
 }
 
 /// A number of any size, seven bits a byte, the lowest first.
-fn write(bytes: &mut Vec<u8>, mut number: u64) {
+pub(super) fn write(bytes: &mut Vec<u8>, mut number: u64) {
     while number >= 0x80 {
         bytes.push(number as u8 | 0x80);
         number >>= 7;
@@ -145,7 +146,7 @@ fn write(bytes: &mut Vec<u8>, mut number: u64) {
     bytes.push(number as u8);
 }
 
-fn read(bytes: &mut &[u8]) -> Option<u64> {
+pub(super) fn read(bytes: &mut &[u8]) -> Option<u64> {
     let mut number = 0;
     for shift in (0..64).step_by(7) {
         let (byte, rest) = bytes.split_first()?;
@@ -161,8 +162,8 @@ fn read(bytes: &mut &[u8]) -> Option<u64> {
 /// What a message consists of, in order.
 #[derive(Debug)]
 pub(crate) enum Entry {
-    /// It begins: its position in the log.
-    Message(u64),
+    /// It begins: its position in the log, and whether it is a user's.
+    Message(u64, bool),
     /// A call: its id, and whether it is of a recall tool.
     Call(u32, bool),
     /// What it says: words.
@@ -201,9 +202,10 @@ impl<'b> Page<'b> {
         let (first, messages) = (size(read(&mut rest)?)?, size(read(&mut rest)?)?);
         let (mut entries, mut seq, mut first_seq) = (Vec::new(), 0, 0);
         for nth in 0..messages {
-            seq += read(&mut rest)?;
+            let message = read(&mut rest)?;
+            seq += message >> 1;
             first_seq = if nth == 0 { seq } else { first_seq };
-            entries.push(Entry::Message(seq));
+            entries.push(Entry::Message(seq, message & 1 == 1));
             for _ in 0..read(&mut rest)? {
                 // One bit more than a `usize` may have.
                 let call = read(&mut rest)?;
@@ -332,7 +334,7 @@ mod tests {
         let entries = format!("{:?}", page.entries);
         let id = hash("a");
         let expected = format!(
-            "[Message(20), Said(4), Message(22), Call({id}, true), Said(0), Message(24), Said(0), Result({id}, 1)]"
+            "[Message(20, true), Said(4), Message(22, false), Call({id}, true), Said(0), Message(24, false), Said(0), Result({id}, 1)]"
         );
         assert_eq!(entries, expected);
         let wanted =

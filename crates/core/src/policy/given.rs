@@ -89,6 +89,12 @@ impl<'v> GivenOptions<'v> {
                 self.members(&shown, row.path, value)
             }
             OptionKind::Group { short: Some(member), .. } => match (value, self::row(member)) {
+                (Value::Bool(_), Some(member)) if matches!(member.kind, OptionKind::Flag) => {
+                    self.row(member, shown, value)
+                }
+                (_, Some(Row { kind: OptionKind::Flag, .. })) => {
+                    Err(Error::option(shown, "must be true, false or an object"))
+                }
                 (Value::Bool(true), Some(member)) => self.row(member, shown, value),
                 _ if value.as_str() == Some("extractive") => Ok(()),
                 _ if value.as_str() == Some("server") => {

@@ -98,10 +98,16 @@ pub static OPTIONS: &[Row] = &[
             "the window and 16,000 tokens on; at the latest at `compactAt`. More of what the work needs later leaves the context. A summary's "
             "request counts as it is sent: in full, also that of your own function, or mostly as cache reads (`summarize.provider.request`). Where "
             "`prices.input` is 0, `compactAt` alone decides.")),
-    Row::flag("recall").default("true once a `prepare` had `session.recall.tools()` among its `tools`")
-        .sessions("only a session stores what leaves the context; give it to openSession")
+    Row::group("recall").short("recall.tools").sessions("only a session stores what leaves the context; give it to openSession")
+        .doc(doc!("Reading and searching what left the context. `true` or `false` is `tools`.")),
+    Row::flag("recall.tools").default("true once a `prepare` had `session.recall.tools()` among its `tools`")
         .doc(doc!("The model can read what left the context. In preset `balanced` results then leave as soon as that pays; otherwise not below half "
             "of `compactAt`.")),
+    Row::function("recall.embed", "(texts: string[]) => Promise<number[][]>").default("searches are by words alone")
+        .doc(doc!("Turns texts into vectors, so that searches find by meaning too. Resolves to one vector for each text, in their order, all of one \
+            length (at most 8,192 numbers). A call has at most 64 texts of up to 1,000 bytes. A search calls it for the query and for messages that \
+            have no vectors yet, and stores the vectors in the session's store. If it rejects, takes longer than 30 seconds or resolves to anything \
+            else, a `warning` event says why, and words alone decide.")),
     Row::group("keep").default("5 messages; `factor3`: 3; `balanced`: what makes the prompt 30 % of the window")
         .doc(doc!("How many recent messages stay verbatim: one of `messages`, `tokens` and `fraction`. A tool call is never separated from its "
             "results.")),

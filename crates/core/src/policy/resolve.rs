@@ -151,7 +151,8 @@ impl Settings {
                     || options.has("admit.maxTokens")
                     || options.has("admit.previewChars")),
             rereads: options.flag("admit.rereads").unwrap_or(has_law),
-            recall: options.flag("recall"),
+            recall: options.flag("recall.tools"),
+            embeds: options.has("recall.embed"),
             app_shortens: options.has("summarize.forResults"),
             concurrency: options.count("summarize.concurrency").unwrap_or(DEFAULT_CONCURRENCY),
             by_parts: options.choice("summarize.longHistory", &LONG_HISTORY).unwrap_or(true),

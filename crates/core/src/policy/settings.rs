@@ -151,6 +151,8 @@ pub struct Settings {
     pub rereads: bool,
     /// The app says whether the model can recall; else its tools say it.
     pub recall: Option<bool>,
+    /// The app makes vectors of texts, for searches by meaning.
+    pub embeds: bool,
     /// The app's `summarizeResult` shortens single results (`S2.8`).
     pub app_shortens: bool,
     /// Calls of a model that may be under way at once (`S2.12`).

@@ -35,6 +35,8 @@ pub(crate) struct Archive {
     pub(super) max_batch_ops: usize,
     /// Tokens of the context window.
     pub(super) window: usize,
+    /// The app makes vectors of texts.
+    pub(super) embeds: bool,
     secret: String,
     /// Offloads of the context, each with the index of its message.
     offloads: Vec<(usize, Offload)>,
@@ -53,6 +55,7 @@ impl Archive {
             generation: state.row.generation,
             max_batch_ops: state.max_batch_ops,
             window: state.settings.window,
+            embeds: state.settings.embeds,
             secret: state.row.secret.clone(),
             offloads: state.context.offloads().map(|(index, offload)| (index, offload.clone())).collect(),
             unstored: state.unstored_texts(),

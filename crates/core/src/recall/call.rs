@@ -2,7 +2,7 @@
 //! is only what the app or its store got wrong.
 
 use super::archive::{Archive, HitPlace, LogIndex};
-use super::search::{Hit, Query, search};
+use super::search::{Hit, HitOrder, Query, SearchHits, search};
 use super::{ANEW, READ, SEARCH};
 use crate::error::{Code, Error, Result};
 use crate::step::{Io, LogLevel};
@@ -212,7 +212,7 @@ async fn search_text(
         Ok(limit) => limit.unwrap_or(PASSAGES.0).min(PASSAGES.1),
         Err(error) => return Ok(Err(error)),
     };
-    let hits = search(io, archive, log_index, &query, limit, true).await?;
+    let SearchHits { hits, order } = search(io, archive, log_index, &query, limit, true).await?;
     if hits.is_empty() {
         return Ok(Ok("Nothing was found. Try other words, as they would stand in the text.".to_owned()));
     }
@@ -229,8 +229,13 @@ async fn search_text(
         passages.push_str(&passage);
     }
     let messages = grouped(archive.messages);
+    let order = match order {
+        HitOrder::Best => "best first",
+        HitOrder::Oldest => "oldest first",
+        HitOrder::Newest => "newest first",
+    };
     Ok(Ok(format!(
-        "{shown} found in {messages} messages, best first; a higher number is later. {} gives the whole text.{passages}",
+        "{shown} found in {messages} messages, {order}; a higher number is later. {} gives the whole text.{passages}",
         READ.name
     )))
 }

@@ -54,12 +54,23 @@ pub(super) async fn call_of(
     seq: u64,
     call_id: &str,
 ) -> Result<Option<CallLabel>> {
+    find_call(io, archive, seq, call_id, CallLabel::of).await
+}
+
+/// What `look` sees in that call.
+pub(super) async fn find_call<T>(
+    io: &Io,
+    archive: &Archive,
+    seq: u64,
+    call_id: &str,
+    look: impl Fn(&ToolCall<'_>) -> T,
+) -> Result<Option<T>> {
     for before in (seq.saturating_sub(NEAR)..seq).rev() {
         let found = archive.with_message(io, before, |message| {
-            message.calls().filter(|call| call.id == call_id).last().map(CallLabel::of)
+            message.calls().filter(|call| call.id == call_id).last().map(&look)
         });
         match found.await {
-            Ok(Some(label)) => return Ok(Some(label)),
+            Ok(Some(found)) => return Ok(Some(found)),
             Ok(None) => {}
             // A row that is no message, or that cannot be read.
             Err(error) if matches!(error.code, Code::NotFound | Code::StoreCorrupt) => {}

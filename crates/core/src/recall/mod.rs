@@ -4,6 +4,8 @@
 //! * [`search`] ranks the whole transcript for a query; [`context_compactor_scan::terms`] says what counts as a term.
 //! * [`crate::log::terms`] holds the terms of the log, [`index`] reads them and makes those that are missing.
 //! * [`rank`] ranks whole texts by their counts, [`passage`] those that match best by their passages.
+//! * [`inquiry`] knows questions about the conversation itself, and [`structure`] answers them in order, by facts.
+//! * [`meaning`] ranks by the vectors that the app makes of texts, beside their words.
 //! * [`parts`] goes from a checkpoint to what it replaces.
 //! * [`call`] answers a model's call of one of the [`TOOLS`].
 //!
@@ -11,14 +13,21 @@
 //! would go on for ever. [`Answers`] knows those results by the name of the tool that was called.
 
 pub(crate) mod archive;
+
 mod call;
 mod index;
+mod inquiry;
 mod label;
+mod meaning;
 mod parts;
 mod passage;
+// Tables are laid out by hand.
+#[rustfmt::skip]
+mod phrases;
 mod rank;
 mod search;
 mod snippet;
+mod structure;
 
 pub use archive::HitPlace;
 pub(crate) use archive::{Archive, LogIndex};

@@ -37,6 +37,8 @@ pub(super) struct Candidate {
     pub(super) index: usize,
     /// Which result of its message, or what the message says itself.
     pub(super) result: Option<usize>,
+    /// A user's message.
+    pub(super) is_user: bool,
     length: usize,
     /// Words of all of its message.
     pub(super) words: usize,
@@ -84,11 +86,11 @@ impl Corpus {
         // Its seal was right, so it ends where it ends.
         let _whole = page.find(&self.wanted, &mut count);
         let (mut next, mut text, mut results) = (page.first, 0, 0);
-        let (mut seq, mut is_new, mut words) = (0, false, 0);
+        let (mut seq, mut is_new, mut words, mut is_user) = (0, false, 0, false);
         for (at, entry) in page.entries.iter().enumerate() {
             match entry {
-                Entry::Message(here) => {
-                    (seq, results) = (*here, 0);
+                Entry::Message(here, by_user) => {
+                    (seq, results, is_user) = (*here, 0, *by_user);
                     words = words_of(page.entries.get(at + 1..).unwrap_or_default());
                     is_new = next >= from && seq < rows;
                     next += 1;
@@ -99,7 +101,7 @@ impl Corpus {
                     let counts = counts.remove(&text).unwrap_or_default();
                     text += 1;
                     if is_new {
-                        self.text((seq, next - 1, None), *length, words, counts);
+                        self.text((seq, next - 1, None), is_user, *length, words, counts);
                     }
                 }
                 Entry::Result(call, length) => {
@@ -107,7 +109,7 @@ impl Corpus {
                     text += 1;
                     results += 1;
                     if is_new && !self.answers.take(call) {
-                        self.text((seq, next - 1, Some(results - 1)), *length, words, counts);
+                        self.text((seq, next - 1, Some(results - 1)), is_user, *length, words, counts);
                     }
                 }
             }
@@ -117,6 +119,7 @@ impl Corpus {
     fn text(
         &mut self,
         (seq, index, result): (u64, usize, Option<usize>),
+        is_user: bool,
         length: usize,
         words: usize,
         counts: Vec<(usize, u32)>,
@@ -137,7 +140,7 @@ impl Corpus {
         }
         if !counts.is_empty() {
             let asked = self.asked.filter(|_| result.is_some());
-            self.candidates.push(Candidate { seq, index, result, length, words, asked, counts });
+            self.candidates.push(Candidate { seq, index, result, is_user, length, words, asked, counts });
         }
     }
 
@@ -229,10 +232,10 @@ pub(super) fn place(score: f64, is_last: bool) -> u64 {
 
 /// Words of a message: of its entries up to the next.
 fn words_of(entries: &[Entry]) -> usize {
-    let own = entries.iter().take_while(|entry| !matches!(entry, Entry::Message(_)));
+    let own = entries.iter().take_while(|entry| !matches!(entry, Entry::Message(..)));
     own.map(|entry| match entry {
         Entry::Said(length) | Entry::Result(_, length) => *length,
-        Entry::Message(_) | Entry::Call(..) => 0,
+        Entry::Message(..) | Entry::Call(..) => 0,
     })
     .sum()
 }

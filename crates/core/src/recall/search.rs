@@ -4,20 +4,24 @@
 
 use super::archive::{Archive, HitPlace, LogIndex};
 use super::index;
+use super::inquiry::Inquiry;
 use super::label::{CallLabel, call_of};
+use super::meaning::{Near, nearest};
 use super::passage::{Matches, rescored};
 use super::rank::{Candidate, Corpus, Ranked, place};
-use super::snippet::snippet;
+use super::snippet::{beginning, snippet};
+use super::structure;
 use crate::error::{Code, Error, Result};
 use crate::log::Gap;
 use crate::log::said::said;
+use crate::log::stored::place_among;
 use crate::log::terms::hash;
 use crate::message::{Message, Role};
 use crate::order;
 use crate::step::Io;
 use context_compactor_scan::terms::{self, terms};
 use serde::Serialize;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 
 /// Different terms of a query that are looked for.
@@ -34,6 +38,9 @@ const PHRASE: usize = 120;
 /// Texts that are read, those that match best: so many, of so many words together.
 const LOOKED_AT: usize = 128;
 const WORDS: usize = 200_000;
+/// Places of a list that count where two lists become one, and what lessens the weight of its first ones.
+const FUSED: usize = 50;
+const RANK_OFFSET: f64 = 60.0;
 /// Words that are read at once.
 const AT_ONCE: usize = 50_000;
 
@@ -69,8 +76,12 @@ pub(crate) struct Query {
     pub(super) is_question: bool,
     /// Terms, numbered in the order of the query.
     pub(super) terms: HashMap<String, usize>,
+    /// It, as it was given.
+    pub(super) text: String,
     /// All of it, where it may stand somewhere word for word: the label of a value, a line of an output.
     phrase: Option<String>,
+    /// It asks about the conversation itself.
+    ask: Option<Inquiry>,
 }
 
 impl Query {
@@ -83,7 +94,13 @@ impl Query {
         if query.terms.is_empty() {
             return Err(Error::option("query", "must have a word, a name or a number to look for"));
         }
-        Ok(query)
+        Ok(Query { ask: Inquiry::of(text, query.is_question), ..query })
+    }
+
+    /// What a question is about, less the words of its form; `None` where nothing is left.
+    pub(super) fn about(text: &str, is_form: impl Fn(&str) -> bool) -> Option<Query> {
+        let query = Query::of(text, |term| !SMALL.contains(&format!(" {term} ")) && !is_form(term));
+        (!query.terms.is_empty()).then_some(Query { is_question: true, phrase: None, ..query })
     }
 
     fn of(text: &str, is_wanted: impl Fn(&str) -> bool) -> Query {
@@ -100,7 +117,13 @@ impl Query {
         let phrase = text.trim().trim_matches(['"', '\'', '`', '.', ':', ',']);
         let words = phrase.split_whitespace().count();
         let is_phrase = !is_question && (2..=PHRASE_WORDS).contains(&words) && phrase.len() <= PHRASE;
-        Query { is_question, terms: found, phrase: is_phrase.then(|| phrase.to_owned()) }
+        Query {
+            is_question,
+            terms: found,
+            text: text.to_owned(),
+            phrase: is_phrase.then(|| phrase.to_owned()),
+            ask: None,
+        }
     }
 
     /// Where the text has all of the query, whatever the case of its letters, and not as a part of longer words.
@@ -121,13 +144,61 @@ impl Query {
         starts.map(|(at, _)| at).find(|at| is_here(*at)).map(|at| at..at + phrase.len())
     }
 
+    /// How many of its terms a text has.
+    pub(super) fn count_in(&self, text: &str) -> usize {
+        let mut found: HashSet<usize> = HashSet::new();
+        terms(text, &mut |term, _, _| found.extend(self.terms.get(term)));
+        found.len()
+    }
+
     /// The numbers of its terms by their hashes.
     pub(super) fn hashes(&self) -> HashMap<u32, usize> {
         self.terms.iter().map(|(term, number)| (hash(term), *number)).collect()
     }
 }
 
-/// The messages that match best, best first. For a model, those that it may have: what its context has comes last.
+/// What a search found.
+#[derive(Debug)]
+pub(crate) struct SearchHits {
+    pub(crate) hits: Vec<Hit>,
+    pub(crate) order: HitOrder,
+}
+
+/// How hits are ordered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum HitOrder {
+    Best,
+    Oldest,
+    Newest,
+}
+
+/// What a search looks at, and for whom.
+pub(super) struct Searcher<'a> {
+    pub(super) io: &'a Io,
+    pub(super) archive: &'a Archive,
+    log_index: &'a LogIndex,
+    for_model: bool,
+}
+
+impl Searcher<'_> {
+    /// False for a message that who asks is not to have.
+    pub(super) fn shows(&self, index: usize) -> bool {
+        !(self.for_model && self.log_index.is_behind(index))
+    }
+
+    /// None to leave out what the candidate says, else whether it comes after all others.
+    fn is_last(&self, Candidate { index, result, .. }: &Candidate) -> Option<bool> {
+        self.shows(*index).then_some(self.is_seen(*index, *result))
+    }
+
+    /// What the model has before it is no find.
+    fn is_seen(&self, index: usize, result: Option<usize>) -> bool {
+        self.for_model && self.log_index.whereabouts(index, result) == HitPlace::Context
+    }
+}
+
+/// The messages that match best, best first; of a question about the conversation what answers it, in its order. For a
+/// model, those that it may have: of what matches, what its context has comes last.
 pub(crate) async fn search(
     io: &Io,
     archive: &Archive,
@@ -135,25 +206,131 @@ pub(crate) async fn search(
     query: &Query,
     limit: usize,
     for_model: bool,
-) -> Result<Vec<Hit>> {
+) -> Result<SearchHits> {
+    let reader = Searcher { io, archive, log_index, for_model };
+    let (mut shown, mut order) = (Vec::new(), HitOrder::Best);
+    if let Some(ask) = &query.ask {
+        shown = structure::answer(&reader, ask, limit).await?;
+        order = if ask.newest_first { HitOrder::Newest } else { HitOrder::Oldest };
+    }
+    if shown.is_empty() {
+        (shown, order) = (best(&reader, query, limit).await?, HitOrder::Best);
+    }
+    let mut hits = Vec::with_capacity(shown.len());
+    for one in shown {
+        hits.push(one.hit(&reader).await?);
+    }
+    Ok(SearchHits { hits, order })
+}
+
+/// The messages that match best by their words, and by their meaning where the app makes vectors.
+async fn best(reader: &Searcher<'_>, query: &Query, limit: usize) -> Result<Vec<ShownText>> {
+    if !reader.archive.embeds {
+        let found = ranked(reader, query, limit, |_| true).await?;
+        return Ok(found.into_iter().map(|find| find.shown).collect());
+    }
+    let found = ranked(reader, query, limit.max(FUSED), |_| true).await?;
+    let near = nearest(reader, query, limit.max(FUSED)).await?.unwrap_or_default();
+    let mut places: HashMap<usize, (f64, bool)> = HashMap::new();
+    for (at, find) in found.iter().enumerate() {
+        places.insert(find.shown.index, (reciprocal(at), find.is_last));
+    }
+    for (at, one) in near.iter().enumerate() {
+        places.entry(one.index).or_insert((0.0, reader.is_seen(one.index, one.result))).0 += reciprocal(at);
+    }
+    let mut known: HashMap<usize, ShownText> =
+        found.into_iter().map(|find| (find.shown.index, find.shown)).collect();
+    let mut order: Vec<(usize, (f64, bool))> = places.into_iter().collect();
+    order.sort_by(|(one, (score, is_last)), (other, (others, is_others))| {
+        is_last.cmp(is_others).then(others.total_cmp(score)).then(other.cmp(one))
+    });
+    let mut shown = Vec::with_capacity(limit);
+    for (index, _) in order {
+        if shown.len() >= limit {
+            break;
+        }
+        match known.remove(&index) {
+            Some(one) => shown.push(one),
+            None => shown.extend(match near.iter().find(|near| near.index == index) {
+                Some(near) => passage_of(reader, near).await?,
+                None => None,
+            }),
+        }
+    }
+    Ok(shown)
+}
+
+/// What a place in one of several lists counts (reciprocal rank fusion).
+fn reciprocal(place: usize) -> f64 {
+    1.0 / (RANK_OFFSET + place as f64 + 1.0)
+}
+
+/// A message that only its meaning found; nothing where it cannot be read.
+async fn passage_of(reader: &Searcher<'_>, near: &Near) -> Result<Option<ShownText>> {
+    let Searcher { io, archive, .. } = reader;
+    let place = match place_among(io, &archive.sid, archive.rows, near.index).await {
+        Err(error) if matches!(error.code, Code::StoreCorrupt | Code::NotFound) => return Ok(None),
+        place => place?,
+    };
+    let look = |message: &Message<'_>| {
+        let result = near.result.and_then(|nth| message.results().nth(nth));
+        let text = result.map_or_else(|| said(message), |result| result.text.to_string());
+        let passage = text.get(near.span.0..near.span.1).unwrap_or(&text);
+        ShownText {
+            seq: place.seq,
+            index: near.index,
+            result: near.result,
+            role: message.role,
+            snippet: beginning(passage),
+            own: CallLabel::in_message(message),
+            call_id: result.map(|result| result.call_id.to_string()),
+        }
+    };
+    match archive.with_message(io, place.seq, look).await {
+        Err(error) if matches!(error.code, Code::StoreCorrupt | Code::NotFound) => Ok(None),
+        shown => shown.map(Some),
+    }
+}
+
+/// The messages that match best among those that are `wanted`, best first.
+pub(super) async fn ranked(
+    reader: &Searcher<'_>,
+    query: &Query,
+    limit: usize,
+    wanted: impl Fn(&Candidate) -> bool,
+) -> Result<Vec<Find>> {
+    let Searcher { io, archive, .. } = reader;
     let mut corpus = Corpus::new(query);
     index::pages(io, archive, &mut |page, from| corpus.add(page, from, archive.rows)).await?;
     let terms = Terms { weights: corpus.weights(), average: corpus.average(), query };
-    let is_last = |Candidate { index, result, .. }: &Candidate| match for_model {
-        true if log_index.is_behind(*index) => None,
-        // What the model has before it is no find.
-        true => Some(log_index.whereabouts(*index, *result) == HitPlace::Context),
-        false => Some(false),
-    };
+    let is_last = |candidate: &Candidate| wanted(candidate).then(|| reader.is_last(candidate)).flatten();
     let is_read = query.is_question || query.phrase.is_some();
     let looked_at = if is_read { limit.max(LOOKED_AT) } else { limit };
     let best = corpus.best(looked_at, query.is_question, archive.messages, &terms.weights, is_last);
-    let mut found = look(io, archive, &terms, best, limit).await?;
-    found = order::by_key(found, Find::place);
+    let found = look(io, archive, &terms, best, limit).await?;
+    let mut found = order::by_key(found, Find::place);
     found.truncate(limit);
-    let mut hits = Vec::with_capacity(found.len());
-    for Find { ranked, snippet, role, own, call_id, .. } in found {
-        let Candidate { seq, index, result, .. } = ranked.candidate;
+    Ok(found)
+}
+
+/// A text as it is shown.
+pub(super) struct ShownText {
+    pub(super) seq: u64,
+    pub(super) index: usize,
+    /// Which result of its message, or what the message says itself.
+    pub(super) result: Option<usize>,
+    pub(super) role: Role,
+    pub(super) snippet: String,
+    /// The call that it makes.
+    pub(super) own: Option<CallLabel>,
+    /// The call that it is the result of.
+    pub(super) call_id: Option<String>,
+}
+
+impl ShownText {
+    async fn hit(self, reader: &Searcher<'_>) -> Result<Hit> {
+        let Searcher { io, archive, log_index, for_model } = reader;
+        let ShownText { seq, index, result, role, snippet, own, call_id } = self;
         let call = match call_id {
             Some(call_id) => call_of(io, archive, seq, &call_id).await?,
             None => own,
@@ -165,9 +342,8 @@ pub(crate) async fn search(
         let role = if result.is_some() { Role::Tool } else { role }.as_str();
         let (tool, target) = call.map_or((None, None), |call| (Some(call.tool), call.target));
         let place = log_index.whereabouts(index, result);
-        hits.push(Hit { reference, seq, index, role, tool, target, place, snippet });
+        Ok(Hit { reference, seq, index, role, tool, target, place, snippet })
     }
-    Ok(hits)
 }
 
 /// What is looked for in texts.
@@ -178,16 +354,11 @@ struct Terms<'q> {
 }
 
 /// A candidate that was read.
-struct Find {
-    ranked: Ranked,
+pub(super) struct Find {
+    pub(super) shown: ShownText,
     score: f64,
     has_phrase: bool,
-    snippet: String,
-    role: Role,
-    /// The call that it makes.
-    own: Option<CallLabel>,
-    /// The call that it is the result of.
-    call_id: Option<String>,
+    is_last: bool,
 }
 
 impl Find {
@@ -202,21 +373,23 @@ impl Find {
         } else {
             (ranked.score, 0..text.len())
         };
-        Find {
-            score,
-            has_phrase: query.phrase_in(&text).is_some(),
-            snippet: snippet(&text, &matches, query, weights, &span),
+        let Candidate { seq, index, result: nth, .. } = ranked.candidate;
+        let shown = ShownText {
+            seq,
+            index,
+            result: nth,
             role: message.role,
+            snippet: snippet(&text, &matches, query, weights, &span),
             own: CallLabel::in_message(message),
             call_id: result.map(|result| result.call_id.to_string()),
-            ranked,
-        }
+        };
+        Find { shown, score, has_phrase: query.phrase_in(&text).is_some(), is_last: ranked.is_last }
     }
 
     /// Those that have all of the query as it is come before the others, unless the model sees them.
     fn place(&self) -> u64 {
-        let is_first = self.has_phrase && !self.ranked.is_last;
-        place(self.score, self.ranked.is_last) - (u64::from(is_first) << 61)
+        let is_first = self.has_phrase && !self.is_last;
+        place(self.score, self.is_last) - (u64::from(is_first) << 61)
     }
 }
 

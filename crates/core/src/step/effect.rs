@@ -66,6 +66,8 @@ pub enum Effect {
         /// The answer is not waited for any longer than this, in ms.
         timeout_ms: u64,
     },
+    /// Ask the app's `recall.embed`, with some texts: [`Event::Vectors`], one for each, or [`Event::Failed`].
+    Embed(Vec<String>),
     /// The app's own content of a file (`S3.6`): [`Event::Text`] or [`Event::Failed`].
     ReadFile(String),
     /// Send a request to a provider: [`Event::Response`] or [`Event::Failed`].
@@ -94,7 +96,7 @@ pub enum Effect {
 impl Effect {
     /// True for effects that may take long and hold no state: other calls on the session may run meanwhile.
     pub fn parks(&self) -> bool {
-        matches!(self, Effect::Summarize { .. } | Effect::Fetch { .. } | Effect::Sleep(_))
+        matches!(self, Effect::Summarize { .. } | Effect::Fetch { .. } | Effect::Embed(_) | Effect::Sleep(_))
     }
 }
 
@@ -286,6 +288,8 @@ pub enum Event {
         /// What it cost, when the app says.
         usage: Option<ReportedUsage>,
     },
+    /// Answer of [`Effect::Embed`], as the app gave it.
+    Vectors(Vec<Vec<f64>>),
     /// Answer of [`Effect::Fetch`], whatever the status.
     Response {
         /// HTTP status.

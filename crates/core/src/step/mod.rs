@@ -172,6 +172,14 @@ impl Io {
         }
     }
 
+    /// The vectors that the app's function makes of texts.
+    pub async fn embed(&self, texts: Vec<String>) -> Result<Vec<Vec<f64>>, EffectFailure> {
+        match self.ask(Effect::Embed(texts)).await {
+            Event::Vectors(vectors) => Ok(vectors),
+            other => Err(failure("recall.embed", other)),
+        }
+    }
+
     /// The app's own content of a file.
     pub async fn read_file(&self, path: String) -> Result<String, EffectFailure> {
         match self.ask(Effect::ReadFile(path)).await {
@@ -314,6 +322,7 @@ fn name(event: &Event) -> &'static str {
         Event::Number(_) => "an unusable number",
         Event::Text(_) => "an unusable text",
         Event::Summary { .. } => "a summary",
+        Event::Vectors(_) => "vectors",
         Event::Response { .. } => "a response",
         Event::Watermark { .. } => "a watermark",
         Event::Values(_) => "values",

@@ -12,6 +12,7 @@ mod questions;
 mod sessions;
 mod sets;
 mod size;
+mod structure;
 mod trials;
 
 use context_compactor_core::policy::Settings;
@@ -26,18 +27,24 @@ fn main() -> ExitCode {
     let asked: Vec<String> = std::env::args().skip(1).collect();
     let asked: Vec<&str> = asked.iter().map(String::as_str).collect();
     let rows = match asked.as_slice() {
-        [] => [sessions::rows(), questions::rows(&sets::sets()), size::rows()].concat(),
+        [] => [sessions::rows(), questions::rows(&sets::sets()), structure(), size::rows()].concat(),
         ["sessions"] => sessions::rows(),
         ["questions"] => questions::rows(&sets::sets()),
+        ["structure"] => structure(),
         ["size"] => size::rows(),
         ["--data", file] => match given::read(file) {
             Ok(set) => questions::of_set(&set),
             Err(error) => return refused(&error),
         },
-        _ => return refused("usage: search [sessions | questions | size | --data FILE]"),
+        _ => return refused("usage: search [sessions | questions | structure | size | --data FILE]"),
     };
     rows.iter().for_each(|row| println!("{row}"));
     ExitCode::SUCCESS
+}
+
+/// Rows of the questions about the conversation itself.
+fn structure() -> Vec<Value> {
+    structure::rows(&sets::numbered())
 }
 
 fn refused(why: &str) -> ExitCode {

@@ -21,7 +21,8 @@ pub(crate) fn of_set(set: &Set) -> Vec<Value> {
     rows_by(set, |_| set.name.clone())
 }
 
-fn rows_by(set: &Set, case_of: impl Fn(&str) -> String) -> Vec<Value> {
+/// Rows of the questions of a set, by what is said of each.
+pub(crate) fn rows_by(set: &Set, case_of: impl Fn(&str) -> String) -> Vec<Value> {
     let mut found: BTreeMap<String, [Counts; 2]> = BTreeMap::new();
     for history in &set.histories {
         let mut bm25 = Bm25::default();

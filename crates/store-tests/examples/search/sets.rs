@@ -62,19 +62,30 @@ pub(crate) fn sets() -> Vec<Set> {
 
 /// Histories whose questions quote their evidence.
 fn with_evidence(source: &str) -> Vec<History> {
+    named(source, |probe| Some(probe["question"].as_str()?.to_owned()))
+}
+
+/// The facts that users told, each question in place of its text the number of its probe: `#31`.
+pub(crate) fn numbered() -> Vec<History> {
+    named("probes/bfcl_v4_memory", |probe| {
+        let number = probe["id"].as_str()?.strip_prefix("memory_")?.split('-').next()?;
+        Some(format!("#{number}"))
+    })
+}
+
+fn named(source: &str, name: impl Fn(&Value) -> Option<String>) -> Vec<History> {
     let history = |line: String| {
         let record: Value = serde_json::from_str(&line).expect("a line is JSON");
         let recorded = recorded::record(&line).expect("a record can be read");
         let texts = texts(recorded.format, &recorded.bodies);
         let mut questions = Vec::new();
         for probe in record["probes"].as_array().into_iter().flatten() {
-            let (Some(question), Some(evidence)) = (probe["question"].as_str(), probe["evidence"].as_str())
-            else {
+            let (Some(question), Some(evidence)) = (name(probe), probe["evidence"].as_str()) else {
                 continue;
             };
             let having = (0..texts.len()).filter(|at| is_evidence(&texts[*at], evidence)).collect::<Vec<_>>();
             if !having.is_empty() {
-                questions.push((question.to_owned(), having));
+                questions.push((question, having));
             }
         }
         History { format: recorded.format, bodies: recorded.bodies, questions }
@@ -104,7 +115,7 @@ fn memorybank() -> Vec<History> {
 }
 
 /// Other conversations, each what its two sides say.
-fn filler() -> Vec<Vec<Body>> {
+pub(crate) fn filler() -> Vec<Vec<Body>> {
     let dialogue = |line: String| -> Vec<Body> {
         let record: Value = serde_json::from_str(&line).expect("a line is JSON");
         let messages = record["messages"].as_array().into_iter().flatten();
@@ -143,7 +154,7 @@ fn paste(history: &mut History) {
 }
 
 /// A history in between other conversations of so many bytes, spread evenly. `nth`: each history has others.
-fn among(history: &History, filler: &[Vec<Body>], nth: usize, bytes: usize) -> History {
+pub(crate) fn among(history: &History, filler: &[Vec<Body>], nth: usize, bytes: usize) -> History {
     let (mut others, mut total) = (Vec::new(), 0);
     // A step that leaves none out.
     for at in (0..filler.len()).map(|at| (at * 7 + nth * 97) % filler.len()) {

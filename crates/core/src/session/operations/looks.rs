@@ -115,7 +115,7 @@ impl Session {
             let query = Query::new(&query)?;
             let look = async |io: Io| {
                 let (archive, log_index) = archive_of(&io, &slot).await?;
-                recall::search(&io, &archive, &log_index, &query, limit, false).await
+                Ok(recall::search(&io, &archive, &log_index, &query, limit, false).await?.hits)
             };
             slot.look_at_rows(&io, look).await
         })

@@ -254,6 +254,11 @@ pub(super) fn command(arguments: &Value) -> Option<String> {
     }
 }
 
+/// The command line that a call with these arguments runs, when it runs one.
+pub(crate) fn command_of(arguments: &str) -> Option<String> {
+    command(&serde_json::from_str(arguments).ok()?)
+}
+
 /// The lines that a call's arguments name.
 fn range(arguments: &Value) -> Option<(u64, u64)> {
     let number = |keys: &[&str]| keys.iter().find_map(|key| arguments.get(key)?.as_u64());

@@ -34,10 +34,11 @@ mod turns;
 pub use collect::{KeepLayerBuilder, MustKeep};
 pub(crate) use collected::Collected;
 pub(super) use entities::last_two;
-pub(crate) use files::touched;
+pub(crate) use files::{command_of, touched};
 pub(super) use headings::laid_down;
 pub(crate) use layer::Labels;
 pub use layer::{Beside, KeepLayer, Shares};
+pub(crate) use open::{failure, shows};
 pub(crate) use standing::{WorkState, called};
 
 use crate::message::Message;

@@ -13,6 +13,17 @@ const LINE: usize = 240;
 /// After so many further requests of the user nobody mends what failed before them.
 const MOVED_ON: usize = 3;
 
+/// What a result says of its failure, where it failed: the tool says so, or what a command printed.
+pub(crate) fn failure(is_error: bool, command: Option<&str>, text: &str) -> Option<String> {
+    // What a command shows of files may tell of any failure.
+    let failed = is_error || (command.is_some_and(|command| !shows(command)) && fails(text));
+    let start = head(text, LINE);
+    if !failed || NO_FAILURE.iter().any(|phrase| start.contains(phrase)) {
+        return None;
+    }
+    Some(head(unlisted(reason(text)?), LINE).to_string())
+}
+
 /// How the target of a call begins that reads a file, and of one that changes it.
 const READ: &str = "read ";
 const CHANGE: &str = "change ";
@@ -70,18 +81,13 @@ impl Open {
     /// Notes what a call answered; the line that says so when it failed. `is_error` is what the tool says; a command's
     /// output may say it too.
     pub(super) fn result(&mut self, target: &str, is_error: bool, text: &str) -> Option<String> {
-        // What a command shows of files may tell of any failure.
-        let ran = target.strip_prefix("$ ").is_some_and(|command| !shows(command));
-        let failed = is_error || (ran && fails(text));
+        let command = target.strip_prefix("$ ");
+        let failed = is_error || (command.is_some_and(|command| !shows(command)) && fails(text));
         // What could be changed can be read.
         let path = target.strip_prefix(CHANGE).filter(|_| !failed);
         let is_closed = |known: &str| known == target || (path.is_some() && known.strip_prefix(READ) == path);
         self.failures.retain(|failure| !is_closed(&failure.target));
-        let start = head(text, LINE);
-        if !failed || NO_FAILURE.iter().any(|phrase| start.contains(phrase)) {
-            return None;
-        }
-        let line = head(unlisted(reason(text)?), LINE).to_string();
+        let line = failure(is_error, command, text)?;
         self.failures.push(ToolFailure { target: target.to_string(), line: line.clone(), asked: self.asked });
         if self.failures.len() > MOST {
             self.failures.remove(0);
@@ -183,7 +189,7 @@ pub(super) fn reason(text: &str) -> Option<&str> {
 }
 
 /// A command that only shows what is there.
-pub(super) fn shows(command: &str) -> bool {
+pub(crate) fn shows(command: &str) -> bool {
     const SHOW: [&str; 11] = ["cat", "grep", "rg", "head", "tail", "sed", "ls", "find", "less", "awk", "jq"];
     const OF_GIT: [&str; 5] = ["log", "show", "diff", "grep", "blame"];
     let mut words = words(command);
