@@ -100,7 +100,7 @@ impl Archive {
 
     /// The text of an offload: from its message in the log where its own rows are damaged or missing.
     async fn offload(&self, io: &Io, reference: &str) -> Result<String> {
-        let error = match offloads::load(io, &self.sid, reference).await {
+        let error = match offloads::load(io, &self.sid, self.format, reference).await {
             Ok(blob) => return Ok(blob.text.to_string()),
             Err(error) if !matches!(error.code, Code::StoreCorrupt | Code::NotFound) => return Err(error),
             Err(error) => error,

@@ -173,7 +173,7 @@ async fn offload(
     reference: &str,
     out: &mut Vec<u8>,
 ) -> Result<()> {
-    match offloads::load(io, &source.sid, reference).await {
+    match offloads::load(io, &source.sid, source.format, reference).await {
         Ok(blob) => return line::offload(out, blob),
         Err(error) if matches!(error.code, Code::StoreCorrupt | Code::NotFound) => {
             io.log(LogLevel::Warn, format!("{reference} cannot be read: {error}"));

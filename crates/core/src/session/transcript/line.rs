@@ -152,7 +152,11 @@ pub(super) fn session(out: &mut Vec<u8>, row: &SessionRow) -> Result<()> {
         release: env!("CARGO_PKG_VERSION").into(),
         format: row.format,
         metadata: Some(Metadata::of(row)),
-        state: RawValue::from_string(crate::wire::record::to_text(row)).map_err(unwritable)?,
+        state: RawValue::from_string(crate::wire::record::to_text(&SessionRow {
+            notes: None,
+            ..row.clone()
+        }))
+        .map_err(unwritable)?,
     };
     write(out, &line)
 }
@@ -210,7 +214,7 @@ pub(super) fn checkpoint(out: &mut Vec<u8>, record: &CheckpointRecord) -> Result
 
 /// The line of an offload.
 pub(super) fn offload(out: &mut Vec<u8>, blob: NewBlob) -> Result<()> {
-    let NewBlob { index, offload, text } = blob;
+    let NewBlob { index, offload, text, .. } = blob;
     let Offload { nth, reference, sha256, .. } = offload;
     let text = text.to_string();
     write(out, &OffloadLine { v: SCHEMA, kind: "offload", reference, index, nth, sha256, text })
@@ -237,7 +241,7 @@ impl<'a> LogLine<'a> {
             chain: self.chain.clone(),
             body: self.body,
         };
-        let (bytes, hash) = record::write_row(&row)?;
+        let (bytes, hash) = record::write_row(&row);
         if hash != self.hash {
             return Err(Error::new(Code::InvalidMessage, "it is not what was exported: its hash differs"));
         }
@@ -268,7 +272,7 @@ pub(super) fn read_offload(text: &str) -> Result<NewBlob> {
     }
     let chars = text.chars().count();
     let offload = Offload { nth, reference, sha256, chars, how: Placeholder::Reference, basis: None };
-    Ok(NewBlob { index, offload, text: text.into() })
+    Ok(NewBlob { index, offload, text: text.into(), logged: None })
 }
 
 /// A line of a known kind.
