@@ -45,22 +45,30 @@ impl NewBlob {
         if self.logged.is_some() { 0 } else { self.text.len() }
     }
 
-    /// Its rows in the store, one at a time.
-    pub(crate) fn rows_of(&self, sid: &str) -> Result<impl Iterator<Item = (Key, Vec<u8>)>> {
-        let bytes = self.text.as_bytes();
-        let head = BlobHead {
+    /// Its row, where that names a message of the log.
+    pub(crate) fn logged_row(&self) -> Option<Vec<u8>> {
+        self.logged.map(|_| record::encode(&self.head()))
+    }
+
+    fn head(&self) -> BlobHead {
+        BlobHead {
             v: record::SCHEMA,
-            bytes: bytes.len(),
             chars: self.offload.chars,
             parts: self.copied().div_ceil(PART) as u64,
             sha256: self.offload.sha256.clone(),
             index: self.index,
             nth: self.offload.nth,
+            bytes: self.text.len(),
             row: self.logged,
             how: self.offload.kind(),
-        };
+        }
+    }
+
+    /// Its rows in the store, one at a time.
+    pub(crate) fn rows_of(&self, sid: &str) -> Result<impl Iterator<Item = (Key, Vec<u8>)>> {
+        let bytes = self.text.as_bytes();
         let reference = &self.offload.reference;
-        let head = (keys::blob(sid, reference, 0), record::encode(&head));
+        let head = (keys::blob(sid, reference, 0), record::encode(&self.head()));
         let parts = bytes.get(..self.copied()).unwrap_or_default().chunks(PART).enumerate();
         let key = move |part: usize| keys::blob(sid, reference, part as u64 + 1);
         Ok(std::iter::once(head).chain(parts.map(move |(part, bytes)| (key(part), bytes.to_vec()))))
@@ -168,18 +176,22 @@ pub(crate) async fn load(io: &Io, sid: &str, format: Format, reference: &str) ->
     Ok(blob(reference, head, text))
 }
 
-/// Which message an offload of this session is of, and what it is, as far as its first row says; `None` where that cannot be
-/// read.
-pub(crate) async fn head(io: &Io, sid: &str, reference: &str) -> Result<Option<(usize, Offload)>> {
+/// Which message an offload of this session is of, and what it is, as far as its first row says, without its text; `None`
+/// where that cannot be read.
+pub(crate) async fn head(io: &Io, sid: &str, reference: &str) -> Result<Option<NewBlob>> {
     let head = wide::read(io, vec![keys::blob(sid, reference, 0)]).await?.into_iter().next().flatten();
     match record::decode::<BlobHead>(&head.unwrap_or_default(), "offload") {
-        Ok(head) => {
-            let NewBlob { index, offload, .. } = blob(reference, head, String::new());
-            Ok(Some((index, offload)))
-        }
+        Ok(head) => Ok(Some(blob(reference, head, String::new()))),
         Err(error) if error.code == Code::StoreCorrupt => Ok(None),
         Err(error) => Err(error),
     }
+}
+
+/// An offload whose message is lost, from what [`NewBlob::logged_row`] made of it.
+pub(crate) fn of_lost(reference: &str, row: &[u8]) -> Option<NewBlob> {
+    let head: BlobHead = record::decode(row, "offload").ok()?;
+    let is_one = ids::looks_like_reference(reference) && head.row.is_some();
+    is_one.then(|| blob(reference, head, String::new()))
 }
 
 /// An offload whose own rows cannot be read, from the message that it was taken out of, in a log of `rows` rows; `None`

@@ -107,7 +107,10 @@ impl Archive {
         };
         let known = self.offloads.iter().find(|(_, offload)| offload.reference == reference).cloned();
         let known = match known {
-            None if error.code == Code::StoreCorrupt => offloads::head(io, &self.sid, reference).await?,
+            None if error.code == Code::StoreCorrupt => {
+                let head = offloads::head(io, &self.sid, reference).await?;
+                head.map(|head| (head.index, head.offload))
+            }
             known => known,
         };
         let Some(known) = known else { return Err(error) };

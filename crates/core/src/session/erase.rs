@@ -342,7 +342,7 @@ impl<'a> ErasedCopy<'a> {
         while let Some(reference) = offloads::next(self.io, &self.old, last.as_deref()).await? {
             let head = offloads::head(self.io, &self.old, &reference).await?;
             // One that does not say whose it is may be of the message.
-            if head.is_some_and(|(index, _)| index != self.erasure.index) {
+            if head.is_some_and(|head| head.index != self.erasure.index) {
                 let (prefix, mut after) = (keys::parts(&self.old, &reference), None);
                 loop {
                     let rows = page(self.io, prefix.clone(), after, false).await?;

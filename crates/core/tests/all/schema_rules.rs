@@ -208,9 +208,9 @@ fn p18_p19_a_session_of_schema_101_opens_verifies_is_searched_exported_and_goes_
     harness.append(&talk(8, 400));
     harness.prepare();
     let new: Vec<String> = references(&harness).into_iter().filter(|new| !known.contains(new)).collect();
-    assert!(!new.is_empty(), "the new result is offloaded");
+    assert!(!new.is_empty(), "results of before are offloaded by this release");
     for reference in &new {
-        assert!(harness.read(reference).starts_with("result 100"));
+        assert!(harness.read(reference).starts_with("result "));
     }
     assert_eq!(verified(&mut harness), [""; 0]);
     let kept = |key: &Key| key.to_string().starts_with("log/") || key.to_string().starts_with("blobs/");

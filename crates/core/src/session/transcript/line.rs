@@ -105,6 +105,9 @@ pub(super) struct GapLine<'a> {
     /// An offload.
     #[serde(default, rename = "ref", skip_serializing_if = "Option::is_none")]
     pub(super) reference: Option<String>,
+    /// Its row, where that names a message that is lost.
+    #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
+    pub(super) row: Option<&'a RawValue>,
     reason: String,
     /// The view that the row had.
     #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
@@ -196,10 +199,11 @@ pub(super) fn gap(out: &mut Vec<u8>, gap: &Gap, view: Option<&RawValue>) -> Resu
     )
 }
 
-/// The line of an offload that cannot be read.
-pub(super) fn lost_offload(out: &mut Vec<u8>, reference: &str) -> Result<()> {
+/// The line of an offload that cannot be read, with its row where that names a message that is lost.
+pub(super) fn lost_offload(out: &mut Vec<u8>, reference: &str, row: Option<&[u8]>) -> Result<()> {
+    let row = row.and_then(stored_view);
     let (reference, reason) = (Some(reference.to_owned()), OFFLOAD_LOST.into());
-    write(out, &GapLine { v: SCHEMA, kind: "gap", reference, reason, ..GapLine::default() })
+    write(out, &GapLine { v: SCHEMA, kind: "gap", reference, row, reason, ..GapLine::default() })
 }
 
 /// A view as it is stored, from its bytes.

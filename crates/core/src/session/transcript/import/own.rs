@@ -6,7 +6,7 @@ use crate::error::{Code, Error, Result};
 use crate::keys::batch::keys;
 use crate::log::record::{self, Parent, RowKind, SessionRow, ViewNote};
 use crate::log::stored::row_at;
-use crate::log::{NewBlob, SCHEMA, State, keyed, wide};
+use crate::log::{NewBlob, SCHEMA, State, keyed, offloads, wide};
 use crate::session::transcript::line::{self, GapLine, LogLine, Tag};
 use crate::session::transcript::{foreign, wrong_line};
 use crate::step::{Io, LogLevel};
@@ -184,6 +184,14 @@ impl Import {
         foreign::skip(&mut self.skipped, "gap");
         own.has_gaps = true;
         if let Some(reference) = line.reference {
+            // A copy of the session says of which message it is, as the session does.
+            let row = line.row.filter(|_| self.restore == Restore::Context);
+            if let Some(blob) = row.and_then(|row| offloads::of_lost(&reference, row.get().as_bytes())) {
+                let before = self.puts.len();
+                self.puts.extend(blob.rows_of(&self.state.sid)?);
+                self.count_from(before);
+            }
+            let Reading::Own(own) = &mut self.reading else { return Ok(()) };
             own.offloads.insert(reference);
             return Ok(());
         }
