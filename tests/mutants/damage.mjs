@@ -372,8 +372,8 @@ export const damage = [
     id: "D21",
     what: "a log row is not held against its key",
     file: `${log}/keyed.rs`,
-    from: "end.strip_suffix(END) == Some(&mark(sid, *seq))",
-    to: "end.ends_with(END)",
+    from: "mark(sid, *seq).starts_with(end)",
+    to: "end.len() == PACKED_MARK",
     tests: ["stranger_rules"],
   },
   {

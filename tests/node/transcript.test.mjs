@@ -98,7 +98,7 @@ test("S3.9: an archive restores the session exactly: messages, context, checkpoi
   const text = await textOf(session.archive.jsonl());
   const lines = text.trimEnd().split("\n").map((line) => JSON.parse(line));
   assert.equal(lines[0].kind, "session");
-  assert.deepEqual([lines[0].v, lines[0].id, lines[0].totalMessages], [101, "work", messages.length]);
+  assert.deepEqual([lines[0].v, lines[0].id, lines[0].totalMessages], [201, "work", messages.length]);
   const said = lines.filter(({ kind }) => kind === "message");
   assert.deepEqual(said.map(({ index }) => index), messages.map((_, index) => index));
   assert.deepEqual(said.map(({ role }) => role), messages.map(({ role }) => role));
@@ -171,7 +171,7 @@ test("S3.9: what cannot be imported is a typed error that names its line, and le
   const text = await textOf(session.archive.jsonl());
   const lines = text.split("\n");
   for (const [wrong, code, field] of [
-    [text.replace('"v":101', '"v":200'), "schema_too_new", "line 1"],
+    [text.replace('"v":201', '"v":300'), "schema_too_new", "line 1"],
     [text.slice(0, -30), "invalid_message", `line ${lines.length - 1}`],
     [`${lines[0]}\n{"role":"user","content":"x"}`, "invalid_message", "line 2"],
     ['{"hello":"user","content":"x"}', "unknown_format", "line 1"],

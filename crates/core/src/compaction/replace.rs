@@ -73,7 +73,8 @@ impl Replacement {
         let stands = write(&reference);
         let sha256 = ids::sha256_hex(text.as_bytes());
         let offload = Offload { nth, reference, sha256, chars: text.chars().count(), how, basis: None };
-        Replacement { blob: NewBlob { index: place.index, offload, text: text.into() }, text: stands }
+        let logged = references.logged.then_some(place.seq);
+        Replacement { blob: NewBlob { index: place.index, offload, text: text.into(), logged }, text: stands }
     }
 
     /// With what tells a model whether to read it again: what it is the result of, what became of that since (`since`), its length,

@@ -238,6 +238,14 @@ impl Offload {
         (self.how.kind() << 32) | self.nth as u64
     }
 
+    /// What it is in its message, whatever stands there now: the plainest placeholder of its kind.
+    pub(crate) fn kind(&self) -> Placeholder {
+        match self.how {
+            how @ (Placeholder::Input | Placeholder::Text) => how,
+            _ => Placeholder::Reference,
+        }
+    }
+
     /// Its text in the message as it was appended.
     pub fn text_in<'a>(&self, message: &'a Message<'_>) -> Option<&'a str> {
         self.how.texts(message).get(self.nth).copied()

@@ -90,6 +90,11 @@ pub mod keys {
         Key(key("sessions", sid))
     }
 
+    /// What of it changes seldom.
+    pub fn notes(sid: &str) -> Key {
+        Key(with(key("sessions", sid), KeyPart::Text("notes".into())))
+    }
+
     /// That row as an older schema wrote it, from before it was migrated.
     pub fn backup(sid: &str, schema: u32) -> Key {
         Key(with(with(key("sessions", sid), KeyPart::Text("backup".into())), KeyPart::Number(schema.into())))

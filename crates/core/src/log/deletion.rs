@@ -55,9 +55,9 @@ pub(crate) async fn delete_named(io: &Io, id: &str, most: usize) -> Result<()> {
     // Where the name leads nowhere, the row of a session says whose it is; a damaged one is believed where the name is
     // damaged too.
     let found =
-        if leads { None } else { recovery::session_of(io, id, |bytes| seal::read(bytes).ok()).await? };
+        if leads { None } else { recovery::session_of(io, id, |bytes| seal::read_head(bytes).ok()).await? };
     let found = match (found, &name) {
-        (None, None) => recovery::session_of(io, id, seal::read_broken).await?,
+        (None, None) => recovery::session_of(io, id, |bytes| seal::read_broken(bytes, None)).await?,
         (found, _) => found,
     };
     let Some(mut sid) = found.or(named) else {

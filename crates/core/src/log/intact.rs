@@ -85,12 +85,12 @@ impl State {
 ///
 /// Errors: [`Code::StoreCorrupt`] and [`Code::SchemaTooNew`], as reading it.
 pub(super) async fn sound_row(io: &Io, state: &State) -> Result<Option<SessionRow>> {
-    let Some(bytes) = read_one(io, keys::session(&state.sid)).await? else { return Ok(None) };
+    let Some((bytes, noted)) = seal::both(io, &state.sid).await? else { return Ok(None) };
     seal::check(&bytes)?;
     if record::version(&bytes, "session")? < record::SCHEMA {
         return Ok(None);
     }
-    let row = seal::read(&bytes)?;
+    let row = seal::read(&bytes, noted.as_deref())?;
     if row.id != state.row.id {
         return Ok(None);
     }

@@ -3,6 +3,7 @@
 //!
 //! The mark is of the place and not of the row: the copy of a session that an archive makes has the same rows and hashes.
 
+use super::record::PACKED;
 use crate::keys::batch::{Key, KeyPart, keys};
 use crate::keys::ids;
 
@@ -11,23 +12,45 @@ const END: &[u8] = b"\"}";
 const LETTERS: usize = 8;
 const LENGTH: usize = BEGIN.len() + LETTERS + END.len();
 
+/// Bytes of the mark of a row that is packed.
+const PACKED_MARK: usize = 5;
+
 /// A log row under its key.
 pub(crate) fn row(sid: &str, seq: u64, mut bytes: Vec<u8>) -> (Key, Vec<u8>) {
-    bytes.pop();
-    for part in [BEGIN, &mark(sid, seq), END] {
-        bytes.extend_from_slice(part);
+    let mark = mark(sid, seq);
+    if is_packed(&bytes) {
+        bytes.extend(mark.iter().take(PACKED_MARK));
+    } else {
+        bytes.pop();
+        for part in [BEGIN, &letters(mark), END] {
+            bytes.extend_from_slice(part);
+        }
     }
     (keys::log(sid, seq), bytes)
+}
+
+fn is_packed(bytes: &[u8]) -> bool {
+    bytes.first() == Some(&PACKED)
 }
 
 /// Takes the mark off a row that was read at `key`. One that belongs elsewhere becomes empty, like any that cannot be read.
 /// Rows of earlier releases have none.
 pub(crate) fn unmark(key: &Key, bytes: &mut Vec<u8>) {
     let [KeyPart::Text(table), KeyPart::Text(sid), KeyPart::Number(seq)] = key.0.as_slice() else { return };
-    let Some(at) = bytes.len().checked_sub(LENGTH).filter(|_| table == "log") else { return };
+    if table != "log" {
+        return;
+    }
+    if is_packed(bytes) {
+        let at = bytes.len().saturating_sub(PACKED_MARK);
+        let (_, end) = bytes.split_at(at);
+        let is_here = mark(sid, *seq).starts_with(end);
+        bytes.truncate(if is_here { at } else { 0 });
+        return;
+    }
+    let Some(at) = bytes.len().checked_sub(LENGTH) else { return };
     let (_, end) = bytes.split_at(at);
     let Some(end) = end.strip_prefix(BEGIN) else { return };
-    if end.strip_suffix(END) == Some(&mark(sid, *seq)) {
+    if end.strip_suffix(END) == Some(&letters(mark(sid, *seq))) {
         bytes.truncate(at);
         bytes.push(b'}');
     } else {
@@ -35,8 +58,13 @@ pub(crate) fn unmark(key: &Key, bytes: &mut Vec<u8>) {
     }
 }
 
-/// Letters that are another key's by chance once in 2^37.
+/// What is another key's by chance once in 2^40.
 fn mark(sid: &str, seq: u64) -> [u8; LETTERS] {
     let digest = ids::hash(&[sid.as_bytes(), &seq.to_le_bytes()]);
-    digest.first_chunk().copied().unwrap_or_default().map(|byte: u8| b'a' + byte % 26)
+    digest.first_chunk().copied().unwrap_or_default()
+}
+
+/// The same in JSON.
+fn letters(mark: [u8; LETTERS]) -> [u8; LETTERS] {
+    mark.map(|byte| b'a' + byte % 26)
 }

@@ -1,6 +1,9 @@
-//! Offloads in the store: part 0 says what it is, parts from 1 hold at most 1 MiB of its UTF-8 bytes each.
+//! Offloads in the store. Part 0 says what it is, and where its text is: in a message of the log, word for word, which it
+//! names by the row and the part of the message; or, where the log does not have it so, in parts from 1 on, of at most
+//! 1 MiB of its UTF-8 bytes each. Releases before this one wrote those alone, and find a text that has none in its message.
 //! A reference is resolved by table only: the rows under this session and this id, or nothing.
 
+use super::record::RowKind;
 use super::staging::BIG;
 use super::stored::{place_among, row_at};
 use super::{record, wide};
@@ -22,34 +25,51 @@ pub(crate) struct NewBlob {
     pub(crate) offload: Offload,
     /// Its text.
     pub(crate) text: Rc<str>,
+    /// Position in the log of the message that has it, in a format that is sure; else its text is stored a second time.
+    pub(crate) logged: Option<u64>,
 }
 
 impl NewBlob {
     /// Rows that it takes in the batch that refers to it.
     pub(crate) fn rows(&self) -> usize {
-        if self.is_big() { 2 } else { self.text.len().div_ceil(PART) + 1 }
+        if self.is_big() { 2 } else { self.copied().div_ceil(PART) + 1 }
     }
 
     /// Too large for the batch that refers to it.
     pub(crate) fn is_big(&self) -> bool {
-        self.text.len() > BIG
+        self.copied() > BIG
+    }
+
+    /// Bytes of its text that are stored beside the log.
+    fn copied(&self) -> usize {
+        if self.logged.is_some() { 0 } else { self.text.len() }
+    }
+
+    /// Its row, where that names a message of the log.
+    pub(crate) fn logged_row(&self) -> Option<Vec<u8>> {
+        self.logged.map(|_| record::encode(&self.head()))
+    }
+
+    fn head(&self) -> BlobHead {
+        BlobHead {
+            v: record::SCHEMA,
+            chars: self.offload.chars,
+            parts: self.copied().div_ceil(PART) as u64,
+            sha256: self.offload.sha256.clone(),
+            index: self.index,
+            nth: self.offload.nth,
+            bytes: self.text.len(),
+            row: self.logged,
+            how: self.offload.kind(),
+        }
     }
 
     /// Its rows in the store, one at a time.
     pub(crate) fn rows_of(&self, sid: &str) -> Result<impl Iterator<Item = (Key, Vec<u8>)>> {
         let bytes = self.text.as_bytes();
-        let head = BlobHead {
-            v: record::SCHEMA,
-            bytes: bytes.len(),
-            chars: self.offload.chars,
-            parts: bytes.len().div_ceil(PART) as u64,
-            sha256: self.offload.sha256.clone(),
-            index: self.index,
-            nth: self.offload.nth,
-        };
         let reference = &self.offload.reference;
-        let head = (keys::blob(sid, reference, 0), record::encode(&head));
-        let parts = bytes.chunks(PART).enumerate();
+        let head = (keys::blob(sid, reference, 0), record::encode(&self.head()));
+        let parts = bytes.get(..self.copied()).unwrap_or_default().chunks(PART).enumerate();
         let key = move |part: usize| keys::blob(sid, reference, part as u64 + 1);
         Ok(std::iter::once(head).chain(parts.map(move |(part, bytes)| (key(part), bytes.to_vec()))))
     }
@@ -69,6 +89,10 @@ struct BlobHead {
     /// Message and result it comes from.
     index: usize,
     nth: usize,
+    /// Position in the log of the message that has its text; else the text is in parts.
+    row: Option<u64>,
+    /// What it is in that message, as a placeholder: a result, an input or a text.
+    how: Placeholder,
 }
 
 crate::wire::record!(BlobHead {
@@ -79,14 +103,26 @@ crate::wire::record!(BlobHead {
     sha256 = "sha256",
     index = "index",
     nth = "nth",
+    row = "row" or nothing,
+    how = "how" or nothing,
 });
 
-/// An offload from the values of its parts, for who has them at hand.
+/// An offload from the values of its parts and the bodies of messages, by their indices, for who has them at hand.
 ///
 /// Errors: [`Code::StoreCorrupt`].
-pub(crate) fn assemble<'v>(reference: &str, part: impl Fn(u64) -> Option<&'v [u8]>) -> Result<NewBlob> {
+pub(crate) fn assemble<'v>(
+    reference: &str,
+    format: Format,
+    part: impl Fn(u64) -> Option<&'v [u8]>,
+    body: impl Fn(usize) -> Option<&'v str>,
+) -> Result<NewBlob> {
     let corrupt = || corrupt(reference);
     let head: BlobHead = record::decode(part(0).ok_or_else(corrupt)?, "offload")?;
+    if head.row.is_some() {
+        let body = body(head.index).ok_or_else(corrupt)?;
+        let found = blob(reference, head, String::new());
+        return found.in_message(format, body)?.ok_or_else(corrupt);
+    }
     let parts = (1..=head.parts).map(|number| part(number).ok_or_else(corrupt));
     let text = whole(reference, &head, parts.collect::<Result<Vec<_>>>()?.concat())?;
     Ok(blob(reference, head, text))
@@ -100,32 +136,31 @@ fn whole(reference: &str, head: &BlobHead, bytes: Vec<u8>) -> Result<String> {
 }
 
 fn blob(reference: &str, head: BlobHead, text: String) -> NewBlob {
-    let BlobHead { index, nth, chars, sha256, .. } = head;
-    let (reference, how, basis) = (reference.into(), Placeholder::Reference, None);
+    let BlobHead { index, nth, chars, sha256, row, how, .. } = head;
+    let (reference, basis) = (reference.into(), None);
     let offload = Offload { nth, reference, sha256, chars, how, basis };
-    NewBlob { index, offload, text: text.into() }
+    NewBlob { index, offload, text: text.into(), logged: row }
 }
 
 fn corrupt(reference: &str) -> Error {
     Error::new(Code::StoreCorrupt, format!("the offload {reference} is not what was stored"))
 }
 
-/// An offload of this session as it was stored.
+/// An offload of this session, whose messages are in `format`, as it was stored.
 ///
 /// Errors: [`Code::NotFound`] for anything that this session did not issue, [`Code::StoreCorrupt`] when the bytes are
 /// not those that were stored.
-pub(crate) async fn load(io: &Io, sid: &str, reference: &str) -> Result<NewBlob> {
-    let (head, text) = fetch(io, sid, reference).await?;
-    Ok(blob(reference, head, text))
-}
-
-async fn fetch(io: &Io, sid: &str, reference: &str) -> Result<(BlobHead, String)> {
+pub(crate) async fn load(io: &Io, sid: &str, format: Format, reference: &str) -> Result<NewBlob> {
     let not_found = || Error::new(Code::NotFound, "this session has no offload with this reference");
     if !ids::looks_like_reference(reference) {
         return Err(not_found());
     }
     let head = wide::read(io, vec![keys::blob(sid, reference, 0)]).await?.into_iter().next().flatten();
     let head: BlobHead = record::decode(&head.ok_or_else(not_found)?, "offload")?;
+    if let Some(seq) = head.row {
+        let found = blob(reference, head, String::new()).in_row(io, sid, format, seq).await?;
+        return found.ok_or_else(|| corrupt(reference));
+    }
     let mut bytes = Vec::with_capacity(head.bytes);
     let mut part = 1;
     while part <= head.parts {
@@ -138,21 +173,25 @@ async fn fetch(io: &Io, sid: &str, reference: &str) -> Result<(BlobHead, String)
         part = to + 1;
     }
     let text = whole(reference, &head, bytes)?;
-    Ok((head, text))
+    Ok(blob(reference, head, text))
 }
 
-/// Which message an offload of this session is of, and what it is, as far as its first row says; `None` where that cannot be
-/// read.
-pub(crate) async fn head(io: &Io, sid: &str, reference: &str) -> Result<Option<(usize, Offload)>> {
+/// Which message an offload of this session is of, and what it is, as far as its first row says, without its text; `None`
+/// where that cannot be read.
+pub(crate) async fn head(io: &Io, sid: &str, reference: &str) -> Result<Option<NewBlob>> {
     let head = wide::read(io, vec![keys::blob(sid, reference, 0)]).await?.into_iter().next().flatten();
     match record::decode::<BlobHead>(&head.unwrap_or_default(), "offload") {
-        Ok(head) => {
-            let NewBlob { index, offload, .. } = blob(reference, head, String::new());
-            Ok(Some((index, offload)))
-        }
+        Ok(head) => Ok(Some(blob(reference, head, String::new()))),
         Err(error) if error.code == Code::StoreCorrupt => Ok(None),
         Err(error) => Err(error),
     }
+}
+
+/// An offload whose message is lost, from what [`NewBlob::logged_row`] made of it.
+pub(crate) fn of_lost(reference: &str, row: &[u8]) -> Option<NewBlob> {
+    let head: BlobHead = record::decode(row, "offload").ok()?;
+    let is_one = ids::looks_like_reference(reference) && head.row.is_some();
+    is_one.then(|| blob(reference, head, String::new()))
 }
 
 /// An offload whose own rows cannot be read, from the message that it was taken out of, in a log of `rows` rows; `None`
@@ -164,21 +203,50 @@ pub(crate) async fn from_log(
     format: Format,
     (index, offload): (usize, Offload),
 ) -> Result<Option<NewBlob>> {
-    let text = async {
+    let found = async {
         let place = place_among(io, sid, rows, index).await?;
-        let bytes = wide::read(io, vec![keys::log(sid, place.seq)]).await?.into_iter().next().flatten();
-        let bytes = bytes.unwrap_or_default();
-        let value = wire::parse(index, row_at(&bytes, place.seq)?.body.get())?;
-        let message = format.wire().read(index, &value)?;
-        Ok::<_, Error>(offload.text_in(&message).map(str::to_string))
+        let unread = NewBlob { index, offload, text: "".into(), logged: Some(place.seq) };
+        unread.in_row(io, sid, format, place.seq).await
     };
-    match text.await {
-        Ok(text) => {
-            let text = text.filter(|text| ids::sha256_hex(text.as_bytes()) == offload.sha256);
-            Ok(text.map(|text| NewBlob { index, offload, text: text.into() }))
-        }
+    match found.await {
         Err(error) if error.code == Code::StoreCorrupt => Ok(None),
-        Err(error) => Err(error),
+        found => found,
+    }
+}
+
+impl NewBlob {
+    /// With its text from the log row at position `seq`; `None` where the message there does not have it.
+    async fn in_row(self, io: &Io, sid: &str, format: Format, seq: u64) -> Result<Option<NewBlob>> {
+        let bytes = wide::read(io, vec![keys::log(sid, seq)]).await?.into_iter().next().flatten();
+        let bytes = bytes.unwrap_or_default();
+        let row = row_at(&bytes, seq)?;
+        if (row.kind, row.n) == (RowKind::Message, self.index) {
+            self.in_message(format, row.body.get())
+        } else {
+            Ok(None)
+        }
+    }
+
+    /// With its text from its message; `None` where that does not have it.
+    fn in_message(self, format: Format, body: &str) -> Result<Option<NewBlob>> {
+        let value = wire::parse(self.index, body)?;
+        let message = format.wire().read(self.index, &value)?;
+        let text = self.offload.text_in(&message);
+        let text = text.filter(|text| ids::sha256_hex(text.as_bytes()) == self.offload.sha256);
+        Ok(text.map(Rc::from).map(|text| NewBlob { text, ..self }))
+    }
+
+    /// As a reference to the log, where the message at position `seq`, which has `body`, has its text, whatever it is there;
+    /// else as it is.
+    pub(crate) fn logged_in(self, format: Format, (seq, body): (u64, &str)) -> NewBlob {
+        for how in [Placeholder::Reference, Placeholder::Input, Placeholder::Text] {
+            let mut blob = self.clone();
+            blob.offload.how = how;
+            if let Ok(Some(found)) = blob.in_message(format, body) {
+                return NewBlob { logged: Some(seq), ..found };
+            }
+        }
+        self
     }
 }
 

@@ -25,8 +25,9 @@ crate::wire::record!(Paid {
 } nothing if is_nothing);
 
 impl Paid {
+    /// Nothing was paid: then it does not matter for which view.
     fn is_nothing(&self) -> bool {
-        *self == Paid::default()
+        self.meter == Meter::default()
     }
 
     /// False for counts above `most`, or a time after `last`.

@@ -4,7 +4,7 @@
 use super::deletion::free_name;
 use super::intact::{agrees, last_row};
 use super::record::{self, LogRow, RowKind, SessionRow, ViewNote};
-use super::recovery::{batch, read_one, written};
+use super::recovery::{batch, written};
 use super::snapshots::{SnapshotMark, SnapshotNote};
 use super::state::{State, measure};
 use super::stored::{page, readable_page};
@@ -38,14 +38,15 @@ impl FoundRow {
                 Err(error) if error.code == Code::StoreCorrupt => Some(error),
                 Err(error) => return Err(error),
             };
-            let Some(bytes) = read_one(io, keys::session(&state.sid)).await? else {
+            let Some((bytes, noted)) = seal::both(io, &state.sid).await? else {
                 return Ok(FoundRow::Missing);
             };
+            let noted = noted.as_deref();
             match error {
                 None => return Ok(FoundRow::Damaged(bytes, None)),
                 // What no release wrote is damaged. What one wrote and this one cannot read is not.
-                Some(_) if seal::check(&bytes).is_err() => {
-                    let row = seal::read_broken(&bytes).map(Box::new);
+                Some(_) if seal::check(&bytes).is_err() || is_without_notes(&bytes, noted) => {
+                    let row = seal::read_broken(&bytes, noted).map(Box::new);
                     return Ok(FoundRow::Damaged(bytes, row));
                 }
                 Some(error) if again => return Err(error),
@@ -64,6 +65,11 @@ impl FoundRow {
             _ => false,
         }
     }
+}
+
+/// What such a row notes is not beside it, or is damaged.
+fn is_without_notes(head: &[u8], noted: Option<&[u8]>) -> bool {
+    seal::read_head(head).is_ok() && seal::read(head, noted).is_err()
 }
 
 /// The session's row, made again of the log where it is not that of the log as it ends (R2). `None` when someone else
@@ -122,7 +128,7 @@ pub(super) async fn row(io: &Io, state: &State) -> Result<Option<SessionRow>> {
             return Ok(None);
         }
     }
-    let mut is_written = put(io, state, version, &tail.strays, &row).await?;
+    let mut is_written = put(io, state, version, &tail.strays, &mut row).await?;
     if let FoundRow::Row(_) = &found
         && !is_written
         && FoundRow::of(io, state).await?.is_still(&found)
@@ -131,21 +137,27 @@ pub(super) async fn row(io: &Io, state: &State) -> Result<Option<SessionRow>> {
         // Nobody wrote it, and the store counts another version: the disk put an earlier row in its place.
         io.commit(batch(Vec::new(), Vec::new(), vec![key])).await?;
         row.ver = 1;
-        is_written = put(io, state, None, &tail.strays, &row).await?;
+        is_written = put(io, state, None, &tail.strays, &mut row).await?;
     }
     Ok(is_written.then_some(row))
 }
 
 /// Writes the row in the place of that of `version`, once `strays` are gone; false when someone else wrote first.
-async fn put(io: &Io, state: &State, version: Option<u64>, strays: &[Key], row: &SessionRow) -> Result<bool> {
+async fn put(
+    io: &Io,
+    state: &State,
+    version: Option<u64>,
+    strays: &[Key],
+    row: &mut SessionRow,
+) -> Result<bool> {
     let key = keys::session(&state.sid);
-    let expect = vec![(key.clone(), version)];
+    let expect = vec![(key, version)];
     for page in strays.chunks(state.max_batch_ops.saturating_sub(2).max(1)) {
         if !written(io, batch(expect.clone(), Vec::new(), page.to_vec())).await? {
             return Ok(false);
         }
     }
-    written(io, batch(expect, vec![(key, seal::write(row)?)], Vec::new())).await
+    written(io, batch(expect, seal::write_new(&state.sid, row), Vec::new())).await
 }
 
 /// What the log says of its session.

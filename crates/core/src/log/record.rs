@@ -1,11 +1,13 @@
-//! Stored records: one JSON object each, with a version, chained by hashes. A log row is also a line of the transcript.
+//! Stored records: one JSON object each, with a version, but for log rows ([`row`]), which are chained by hashes.
 
+mod row;
 mod view;
 
 pub(crate) use crate::wire::record::to_vec as encode;
+pub(crate) use row::{LogRow, PACKED, RowKind, chain, read_row, write_row};
 pub(crate) use view::{
-    Cause, StoredItem, Unread, ViewNote, ViewRow, WHOLE_EVERY, load_items, replay, store_change, store_items,
-    version_of,
+    Cause, StoredItem, Unread, ViewNote, ViewRow, WholeView, first_of, load_items, replay, store_change,
+    store_items, version_of,
 };
 
 use super::known::KeyChain;
@@ -14,23 +16,22 @@ use super::snapshots::SnapshotMark;
 use crate::checkpoint::Goal;
 use crate::context::{Erased, SessionLog};
 use crate::error::{Code, Error, Result};
-use crate::keys::ids;
 use crate::redact::Secrets;
 use crate::step::Loss;
 use crate::tokens::Calibrations;
 use crate::wire::Format;
 use crate::wire::record::{Json, ReadJson, Unreadable, WriteJson};
 use crate::wire::{read_fields, write_fields};
-use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
 /// Version of every record that this release writes. Releases of the same hundred read each other's records and keep what
 /// they do not know, so that an app can be rolled back; older ones are brought up to date when a session is opened
-/// ([`super::migrations`]). 100 was the first; 101 added pins, compressions, goals, quotes, rewinds and parents. Views have a
-/// newer one where they hold what a release of this hundred would misread ([`view::NEWEST`]).
-pub const SCHEMA: u32 = 101;
+/// ([`super::migrations`]). 100 was the first; 101 added pins, compressions, goals, quotes, rewinds and parents; 201 has
+/// small log rows. Views have a newer one where they hold what a release of this hundred would misread ([`view::NEWEST`]).
+pub const SCHEMA: u32 = 201;
 
-/// The row of a session that changes; everything else is written once.
+/// The row of a session that changes: heads and counters, and what changes seldom, which is a row of its own
+/// ([`super::seal`]). Everything else is written once.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct SessionRow {
     /// [`SCHEMA`].
@@ -51,6 +52,8 @@ pub(crate) struct SessionRow {
     pub generation: u64,
     /// First log row behind the current view.
     pub tail_from: u64,
+    /// The last whole view, and what changed since.
+    pub whole: Option<WholeView>,
     /// Hash of the last log row, in hex.
     pub head: String,
     /// Chain over the contents of all messages, in hex.
@@ -98,6 +101,8 @@ pub(crate) struct SessionRow {
     pub created_at: u64,
     /// ms since 1970.
     pub updated_at: u64,
+    /// The hash of the row of what changes seldom, as it is in the store; nothing where there is none.
+    pub notes: Option<String>,
     /// What a newer release of the same hundred noted: kept as it is.
     pub rest: Map<String, Value>,
 }
@@ -112,10 +117,11 @@ crate::wire::record!(SessionRow {
     messages = "messages",
     generation = "generation",
     tail_from = "tailFrom",
+    whole = "whole" or nothing,
     head = "head",
     chain = "chain",
     steps = "steps",
-    attempted_at = "attemptedAt" or default,
+    attempted_at = "attemptedAt" or nothing,
     pending_step = "pendingStep",
     paid = "paid" or nothing,
     pins = "pins" or nothing,
@@ -133,8 +139,9 @@ crate::wire::record!(SessionRow {
     erased = "erased" or nothing,
     formerly = "formerly" or nothing,
     known = "known" or nothing,
-    created_at = "createdAt",
+    created_at = "createdAt" or nothing,
     updated_at = "updatedAt",
+    notes = "notes" or nothing,
     .. rest
 });
 
@@ -159,6 +166,52 @@ crate::wire::record!(Parent {
 });
 
 impl SessionRow {
+    /// What of it changes seldom, and grows: JSON, `None` where there is nothing.
+    pub(crate) fn noted(&self) -> Option<Vec<u8>> {
+        let SessionRow { pins, pinned_tokens, rejected, log, goal, snapshots, parent, secrets, .. } = self;
+        let SessionRow { calibrations, losses, erased, formerly, created_at, .. } = self;
+        let mut out = Vec::new();
+        write_fields!(
+            &mut out,
+            [
+                pins = "pins" or nothing,
+                pinned_tokens = "pinnedTokens" or nothing,
+                rejected = "rejected" or nothing,
+                log = "log" or nothing,
+                goal = "goal" or nothing,
+                snapshots = "snapshots" or nothing,
+                parent = "parent" or nothing,
+                secrets = "secrets" or nothing,
+                calibrations = "calibrations" or nothing,
+                losses = "losses" or nothing,
+                erased = "erased" or nothing,
+                formerly = "formerly" or nothing,
+                created_at = "createdAt" or nothing
+            ]
+        );
+        (out != b"{}").then_some(out)
+    }
+
+    /// Without what [`SessionRow::noted`] has.
+    pub(crate) fn head(&self) -> SessionRow {
+        SessionRow {
+            pins: Vec::new(),
+            pinned_tokens: 0,
+            rejected: Vec::new(),
+            log: SessionLog::default(),
+            goal: None,
+            snapshots: Vec::new(),
+            parent: None,
+            secrets: Secrets::default(),
+            calibrations: Calibrations::default(),
+            losses: Vec::new(),
+            erased: Vec::new(),
+            formerly: Vec::new(),
+            created_at: 0,
+            ..self.clone()
+        }
+    }
+
     /// True for a message that was erased.
     pub(crate) fn is_erased(&self, index: usize) -> bool {
         self.erased.iter().any(|erased| erased.index == index)
@@ -211,88 +264,6 @@ impl ReadJson<'_> for NameRow {
 
 /// What is counted from.
 const FIRST: u64 = 1;
-
-/// Kinds of log row.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum RowKind {
-    /// A message of the app.
-    Message,
-    /// The context changed: the row says to which view and why.
-    View,
-    /// The state of the session at this position, to be restored.
-    Snapshot,
-}
-
-crate::wire::named!(RowKind { Message = "message", View = "view", Snapshot = "snapshot" });
-
-/// A log row.
-#[derive(Debug)]
-pub(crate) struct LogRow<'a> {
-    /// [`SCHEMA`].
-    pub v: u32,
-    /// Position in the log.
-    pub seq: u64,
-    /// Messages of the app before this row: the index of a message.
-    pub n: usize,
-    /// Unique; a batch that is written twice is recognised by it.
-    pub id: String,
-    /// What it is.
-    pub kind: RowKind,
-    /// ms since 1970.
-    pub at: u64,
-    /// Hash of the row before, in hex; empty for the first.
-    pub prev: String,
-    /// Chain over the contents of the messages so far, this one included, in hex.
-    pub chain: String,
-    /// The message, byte for byte as the codec wrote it, or a note about the view or the snapshot.
-    pub body: &'a RawValue,
-}
-
-crate::wire::record!(LogRow<'a> {
-    v = "v",
-    seq = "seq",
-    n = "n",
-    id = "id",
-    kind = "kind",
-    at = "at",
-    prev = "prev",
-    chain = "chain",
-    body = "body",
-});
-
-/// The chain value after a message with this content.
-pub(crate) fn chain(before: &str, body: &str) -> String {
-    let digest = ids::hash(&[before.as_bytes(), body.as_bytes()]);
-    ids::hex(digest.first_chunk::<16>().map_or(&[][..], |half| &half[..]))
-}
-
-const HASH_TAIL: usize = ",\"hash\":\"\"}".len() + 64;
-
-/// Writes a log row; returns its bytes and its hash in hex.
-pub(crate) fn write_row(row: &LogRow<'_>) -> Result<(Vec<u8>, String)> {
-    // A row may be large: it is written once, into the room that it takes.
-    let mut line = Vec::with_capacity(row.body.get().len() + HASH_TAIL + 512);
-    row.write(&mut line);
-    let hash = ids::sha256_hex(&line);
-    line.pop();
-    line.extend_from_slice(format!(",\"hash\":\"{hash}\"}}").as_bytes());
-    Ok((line, hash))
-}
-
-/// Reads a log row and checks its hash; returns the hash too.
-///
-/// Errors: [`Code::StoreCorrupt`] when it is not what was written, [`Code::SchemaTooNew`].
-pub(crate) fn read_row(bytes: &[u8]) -> Result<(LogRow<'_>, String)> {
-    let corrupt = || Error::new(Code::StoreCorrupt, "a row of the log is not what was written");
-    let split = bytes.len().checked_sub(HASH_TAIL).ok_or_else(corrupt)?;
-    let (line, tail) = bytes.split_at(split);
-    let hash = ids::sha256_hex_of(&[line, b"}"]);
-    if tail != format!(",\"hash\":\"{hash}\"}}").as_bytes() {
-        return Err(corrupt());
-    }
-    let row: LogRow<'_> = decode(bytes, "log row")?;
-    Ok((row, hash))
-}
 
 /// Reads a record and checks its version.
 ///

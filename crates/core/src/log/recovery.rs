@@ -12,7 +12,7 @@ use super::loss::{absent, lost_session};
 use super::record::{self, Cause, NameRow, SessionRow, Unread};
 use super::retry::{Tried, conflict, retry, retryable};
 use super::state::{ContextChange, State, measure};
-use super::stored::{PAGE, name_row, readable_items, session_row};
+use super::stored::{PAGE, name_row, readable_items, session_row, view_row};
 use super::watermark::{HostRecord, Watermark};
 use super::wide;
 use super::{jobs, offloads, rebuild, renamed, seal};
@@ -127,7 +127,7 @@ pub(super) async fn name(io: &Io, state: &State, known: &HostRecord) -> Result<O
     let sid = match of_mark {
         Some(sid) if is_session(io, &sid, id, is_damaged).await? => Some(sid),
         _ if is_missing => None,
-        _ => session_of(io, id, |bytes| seal::read(bytes).ok()).await?,
+        _ => session_of(io, id, |bytes| seal::read_head(bytes).ok()).await?,
     };
     let Some(sid) = sid else {
         // A name that leads nowhere is that of a session of which nothing is left.
@@ -301,20 +301,27 @@ async fn begin_with_user(io: &Io, state: &State, items: &mut Vec<Item>) -> Resul
 /// View `generation`, or the last one before it that can be read; at last the plain log.
 async fn standing(io: &Io, sid: &str, row: &SessionRow, losses: &mut Vec<Loss>) -> Result<StandingView> {
     let generation = row.generation;
-    for number in (1..=generation).rev() {
-        match view(io, sid, number, row.next_seq).await {
-            Ok(view) => {
-                if number < generation {
-                    let reason =
-                        format!("view {generation} cannot be read: the context is that of view {number}");
-                    losses.push(Loss::new(LossKind::Context, reason));
-                }
-                return Ok(view);
+    let mut number = generation;
+    while number > 0 {
+        if let Some(view) = readable_view(io, sid, row, number).await? {
+            if number < generation {
+                let reason =
+                    format!("view {generation} cannot be read: the context is that of view {number}");
+                losses.push(Loss::new(LossKind::Context, reason));
             }
-            // Its session is of a schema that is known.
-            Err(error) if matches!(error.code, Code::StoreCorrupt | Code::SchemaTooNew) => {}
-            Err(error) => return Err(error),
+            return Ok(view);
         }
+        // All that are made of one that cannot be read cannot be read either: found by halves, for they may be many.
+        let first = view_row(io, sid, number).await.ok().and_then(|view| view.base).unwrap_or(number);
+        let mut sound = first.clamp(1, number) - 1;
+        while number - sound > 1 {
+            let middle = sound + (number - sound) / 2;
+            match readable_view(io, sid, row, middle).await? {
+                Some(_) => sound = middle,
+                None => number = middle,
+            }
+        }
+        number = sound;
     }
     if generation > 0 {
         let reason =
@@ -322,6 +329,15 @@ async fn standing(io: &Io, sid: &str, row: &SessionRow, losses: &mut Vec<Loss>) 
         losses.push(Loss::new(LossKind::Context, reason));
     }
     Ok(StandingView::default())
+}
+
+/// A view as it was written; `None` where that cannot be read.
+async fn readable_view(io: &Io, sid: &str, row: &SessionRow, number: u64) -> Result<Option<StandingView>> {
+    match view(io, sid, number, row.next_seq).await {
+        // Its session is of a schema that is known.
+        Err(error) if matches!(error.code, Code::StoreCorrupt | Code::SchemaTooNew) => Ok(None),
+        found => found.map(Some),
+    }
 }
 
 /// Messages whose offloads are not all in the store stand for themselves again. Returns how many.

@@ -130,7 +130,7 @@ impl State {
         let kept = self.settings.numbers.checkpoint.keep_snapshots;
         row.snapshots.drain(..row.snapshots.len().saturating_sub(kept));
         let put = self.note_snapshot(&mut row, note, now)?;
-        let batch = self.batch(&row, vec![put])?;
+        let batch = self.batch(&mut row, vec![put])?;
         Ok((batch, row))
     }
 

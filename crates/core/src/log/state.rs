@@ -9,7 +9,9 @@ pub(crate) use pending::{FormatDecision, PendingMessage};
 use super::keyed;
 use super::known::KnownMessages;
 use super::price::Paid;
-use super::record::{self, Cause, LogRow, NameRow, RowKind, SCHEMA, SessionRow, ViewNote, ViewRow};
+use super::record::{
+    self, Cause, LogRow, NameRow, RowKind, SCHEMA, SessionRow, ViewNote, ViewRow, WholeView,
+};
 use super::said::offers_recall;
 use super::seal;
 use super::sent::{HandedOut, MendedPrompt, OmittedMessage};
@@ -34,8 +36,9 @@ use std::cell::RefCell;
 use std::collections::HashMap;
 use std::rc::Rc;
 
-/// What a batch that appends does besides log rows: the session's row and its name, each expected and put.
-pub(crate) const APPEND_OVERHEAD_OPS: usize = 4;
+/// What a batch that appends does besides log rows: the session's row and its name, each expected and put, and what of the
+/// row changes seldom.
+pub(crate) const APPEND_OVERHEAD_OPS: usize = 5;
 
 /// A session in memory.
 #[derive(Debug, Clone)]
@@ -137,8 +140,13 @@ impl State {
     pub(crate) fn new(id: String, secret: String, settings: Rc<Settings>, now: u64) -> Self {
         let sid = ids::id(&[b"sid", secret.as_bytes()]);
         let secrets = Secrets::new(&secret);
-        let references =
-            References { secret: secret.as_str().into(), recalls: true, by_model: false, named: true };
+        let references = References {
+            secret: secret.as_str().into(),
+            recalls: true,
+            by_model: false,
+            named: true,
+            logged: false,
+        };
         let row = SessionRow {
             v: SCHEMA,
             ver: 0,
@@ -149,6 +157,7 @@ impl State {
             messages: 0,
             generation: 0,
             tail_from: 0,
+            whole: None,
             head: String::new(),
             chain: String::new(),
             steps: 0,
@@ -172,6 +181,7 @@ impl State {
             known: None,
             created_at: now,
             updated_at: now,
+            notes: None,
             rest: serde_json::Map::new(),
         };
         State {
@@ -291,8 +301,8 @@ impl State {
         SessionRow { v, ver: self.row.ver + 1, updated_at: now, calibrations, secrets, ..self.row.clone() }
     }
 
-    pub(super) fn batch(&self, row: &SessionRow, mut puts: Vec<(Key, Vec<u8>)>) -> Result<Batch> {
-        puts.push((keys::session(&self.sid), seal::write(row)?));
+    pub(super) fn batch(&self, row: &mut SessionRow, mut puts: Vec<(Key, Vec<u8>)>) -> Result<Batch> {
+        puts.extend(seal::write(&self.sid, row));
         let mut expect = vec![(keys::session(&self.sid), (self.row.ver > 0).then_some(self.row.ver))];
         if self.row.ver == 0 {
             // The first commit takes the name.
@@ -352,7 +362,7 @@ impl State {
             puts.extend(pages);
             unindexed = left;
         }
-        let batch = self.batch(&row, puts)?;
+        let batch = self.batch(&mut row, puts)?;
         Ok((batch, row, items, unindexed))
     }
 
@@ -377,7 +387,7 @@ impl State {
             prev: std::mem::take(&mut row.head),
             chain: row.chain.clone(),
             body,
-        })?;
+        });
         let keyed = keyed::row(&self.sid, row.next_seq, bytes);
         row.head = hash;
         row.next_seq += 1;
@@ -400,19 +410,23 @@ impl State {
         }
         let generation = row.generation;
         row.tail_from = row.next_seq + 1;
-        let (whole, splices) = record::store_change(&self.context, &change.splices, generation);
+        let base = self.row.whole.filter(|known| known.stands(generation));
+        let (whole, splices) = record::store_change(&self.context, &change.splices, base.is_none());
+        let base = base.filter(|_| whole.is_none());
         let view = ViewRow {
             v: record::version_of(whole.as_deref(), &splices),
             generation,
             to: row.tail_from,
             messages: row.messages,
             appended: self.appended(),
+            base: base.map(|known| known.view),
             whole,
             splices,
             left: change.left.clone().unwrap_or_else(|| self.context.left().to_vec()),
             cause: Cause { input: self.row.head.clone(), ..change.cause.clone() },
         };
         let view = record::encode(&view);
+        row.whole = Some(WholeView::after(base, generation, view.len()));
         let Cause { rung, snapshot, undoes_to, .. } = change.cause.clone();
         let sha256 = Some(ids::sha256_hex(&view));
         let note = ViewNote { view: generation, rung, snapshot, undoes_to, sha256 };
@@ -423,7 +437,7 @@ impl State {
         for blob in change.blobs.iter().filter(|blob| !blob.is_big()) {
             puts.extend(blob.rows_of(&self.sid)?);
         }
-        let mut batch = self.batch(&row, puts)?;
+        let mut batch = self.batch(&mut row, puts)?;
         if let Some(job) = &change.job {
             let room = self.max_batch_ops.saturating_sub(batch.expect.len() + batch.puts.len());
             job.close(&self.sid, generation, room, &mut batch)?;
@@ -445,14 +459,14 @@ impl State {
         if !row.losses.is_empty() {
             puts.push(self.note_mended(&mut row, now)?);
         }
-        let batch = self.batch(&row, puts)?;
+        let batch = self.batch(&mut row, puts)?;
         Ok((batch, row))
     }
 
     /// The batch that writes `puts` beside the session's row, and the row after it.
     pub(crate) fn row_batch_with(&self, now: u64, puts: Vec<(Key, Vec<u8>)>) -> Result<(Batch, SessionRow)> {
-        let row = self.next_row(now);
-        let batch = self.batch(&row, puts)?;
+        let mut row = self.next_row(now);
+        let batch = self.batch(&mut row, puts)?;
         Ok((batch, row))
     }
 

@@ -148,11 +148,8 @@ pub(crate) async fn name_row(io: &Io, id: &str) -> Result<Option<NameRow>> {
 }
 
 pub(crate) async fn session_row(io: &Io, sid: &str) -> Result<Option<SessionRow>> {
-    let values = wide::read(io, vec![keys::session(sid)]).await?;
-    match values.into_iter().next().flatten() {
-        Some(bytes) => Ok(Some(seal::read(&bytes)?)),
-        None => Ok(None),
-    }
+    let rows = seal::both(io, sid).await?;
+    rows.map(|(head, noted)| seal::read(&head, noted.as_deref())).transpose()
 }
 
 /// The session's row as it is by now, for who only looks: another handle may have written since `known` was read. Where
@@ -184,21 +181,31 @@ pub(crate) async fn view_items(io: &Io, sid: &str, generation: u64) -> Result<(V
 
 /// The views from the newest whole one up to `generation`, each with its bytes. What is before is not looked at.
 pub(super) async fn views_from_whole(io: &Io, sid: &str, generation: u64) -> Result<Vec<(ViewRow, Vec<u8>)>> {
-    let Some(newest) = generation.checked_sub(1) else { return Ok(Vec::new()) };
-    let first = generation - newest % record::WHOLE_EVERY;
-    let rows = wide::read(io, (first..=generation).map(|number| keys::view(sid, number)).collect()).await?;
-    let mut views = Vec::new();
-    for bytes in rows.into_iter().rev() {
-        let bytes = bytes.ok_or_else(missing_view)?;
-        let view: ViewRow = record::decode_view(&bytes)?;
-        let is_whole = view.whole.is_some();
-        views.push((view, bytes));
-        if is_whole {
-            views.reverse();
-            return Ok(views);
-        }
+    if generation == 0 {
+        return Ok(Vec::new());
     }
-    Err(missing_view())
+    let (mut views, mut next, mut first) = (Vec::new(), generation, generation);
+    loop {
+        let rows = wide::read(io, (first..=next).map(|number| keys::view(sid, number)).collect()).await?;
+        for bytes in rows.into_iter().rev() {
+            let bytes = bytes.ok_or_else(missing_view)?;
+            let view: ViewRow = record::decode_view(&bytes)?;
+            let is_whole = view.whole.is_some();
+            if next == generation {
+                first = view.base.unwrap_or(record::first_of(generation));
+            }
+            views.push((view, bytes));
+            if is_whole {
+                views.reverse();
+                return Ok(views);
+            }
+        }
+        // The newest says where they begin.
+        if next < generation || first >= generation {
+            return Err(missing_view());
+        }
+        next = generation - 1;
+    }
 }
 
 /// The row of view `generation`.

@@ -7,6 +7,7 @@
 
 use super::offloads::PART;
 use super::said::said;
+use super::varint::{read, write};
 use crate::context::Item;
 use crate::context::is_recall;
 use crate::error::Result;
@@ -135,28 +136,6 @@ impl Draft {
         page.extend(seal.iter().take(SEAL));
         page
     }
-}
-
-/// A number of any size, seven bits a byte, the lowest first.
-pub(super) fn write(bytes: &mut Vec<u8>, mut number: u64) {
-    while number >= 0x80 {
-        bytes.push(number as u8 | 0x80);
-        number >>= 7;
-    }
-    bytes.push(number as u8);
-}
-
-pub(super) fn read(bytes: &mut &[u8]) -> Option<u64> {
-    let mut number = 0;
-    for shift in (0..64).step_by(7) {
-        let (byte, rest) = bytes.split_first()?;
-        *bytes = rest;
-        number |= u64::from(byte & 0x7f) << shift;
-        if byte & 0x80 == 0 {
-            return Some(number);
-        }
-    }
-    None
 }
 
 /// What a message consists of, in order.

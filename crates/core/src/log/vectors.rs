@@ -4,7 +4,8 @@
 //! They stand in the table of blobs, as the pages of terms do, and leave with the session's rows: a copy of the session
 //! without a message, a fork and an archive have none, and make their own.
 
-use super::terms::{SEAL, read, write};
+use super::terms::SEAL;
+use super::varint::{read, write};
 use crate::keys::ids;
 
 /// Of the bytes of a page, and of where passages begin and end.

@@ -75,6 +75,8 @@ pub(crate) struct References {
     /// A text names them. To a model that cannot read them they say nothing: a preset whose texts are its own then says
     /// that it can be looked up again; those of systems are their documents'.
     pub(crate) named: bool,
+    /// The log has the texts, in a format that is sure: a reference is enough.
+    pub(crate) logged: bool,
 }
 
 impl PromptUsage {
@@ -125,7 +127,8 @@ impl State {
     fn references(&self) -> References {
         let by_model = self.model_recalls();
         let References { secret, recalls, .. } = self.references.clone();
-        References { secret, recalls, by_model, named: by_model || (recalls && !self.settings.preset.stubs) }
+        let named = by_model || (recalls && !self.settings.preset.stubs);
+        References { secret, recalls, by_model, named, logged: self.row.format.is_some() }
     }
 
     /// What a compaction reads of it.

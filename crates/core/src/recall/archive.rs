@@ -103,14 +103,17 @@ impl Archive {
 
     /// The text of an offload: from its message in the log where its own rows are damaged or missing.
     async fn offload(&self, io: &Io, reference: &str) -> Result<String> {
-        let error = match offloads::load(io, &self.sid, reference).await {
+        let error = match offloads::load(io, &self.sid, self.format, reference).await {
             Ok(blob) => return Ok(blob.text.to_string()),
             Err(error) if !matches!(error.code, Code::StoreCorrupt | Code::NotFound) => return Err(error),
             Err(error) => error,
         };
         let known = self.offloads.iter().find(|(_, offload)| offload.reference == reference).cloned();
         let known = match known {
-            None if error.code == Code::StoreCorrupt => offloads::head(io, &self.sid, reference).await?,
+            None if error.code == Code::StoreCorrupt => {
+                let head = offloads::head(io, &self.sid, reference).await?;
+                head.map(|head| (head.index, head.offload))
+            }
             known => known,
         };
         let Some(known) = known else { return Err(error) };

@@ -100,7 +100,7 @@ impl Auditor {
         }
         let mut found = Findings::default();
         let row = match rows.get(&keys::session(&sid)) {
-            Some(row) => seal::read(row)?,
+            Some(row) => seal::read(row, rows.get(&keys::notes(&sid)).copied())?,
             None => {
                 found.add("I5", "a name of a session that does not exist");
                 return found.check().map(|()| Audit::default());
@@ -157,7 +157,7 @@ impl Auditor {
                     for offload in check.row(bytes, log, &mut found) {
                         let reference = &offload.1.reference;
                         let value = |part| rows.get(&keys::blob(&sid, reference, part)).copied();
-                        let stored = offloads::assemble(reference, value);
+                        let stored = offloads::assemble(reference, format, value, text_of);
                         resolves(format, &offload, stored, text_of(offload.0), &mut found);
                         let parts = (0..).map_while(|part| {
                             value(part).map(|bytes| (keys::blob(&sid, reference, part), bytes.to_vec()))

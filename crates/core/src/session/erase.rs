@@ -85,7 +85,7 @@ async fn erase(io: &Io, guard: &SessionGuard, index: usize, reason: &str) -> Res
         row.formerly.push(old.clone());
         row.pins.retain(|pin| *pin != index);
         row.updated_at = now;
-        rename(io, guard, &sid, &row).await
+        rename(io, guard, &sid, row).await
     };
     if let Err(error) = written.await {
         // It may have been written all the same.
@@ -123,7 +123,7 @@ async fn erasure(io: &Io, guard: &SessionGuard, index: usize, body: &str) -> Res
 }
 
 /// Gives the session's name to its new rows. The old ones are nobody's from then on, and a note leads to them.
-async fn rename(io: &Io, guard: &SessionGuard, sid: &str, row: &SessionRow) -> Result<()> {
+async fn rename(io: &Io, guard: &SessionGuard, sid: &str, mut row: SessionRow) -> Result<()> {
     let (old, ver) = (guard.state().sid.clone(), guard.state().row.ver);
     let name =
         name_row(io, &row.id).await?.filter(|name| name.sid == old && !name.deleted).ok_or_else(conflict)?;
@@ -134,16 +134,16 @@ async fn rename(io: &Io, guard: &SessionGuard, sid: &str, row: &SessionRow) -> R
     io.commit(Batch {
         expect: vec![
             (keys::session(&old), Some(ver)),
-            (new.clone(), None),
+            (new, None),
             (note.clone(), Some(1)),
             (keys::name(&row.id), Some(ver_of_name)),
         ],
-        puts: vec![
-            (left, record::encode(&staged)),
-            (new, seal::write(row)?),
-            (keys::name(&row.id), seal::write_name(&renamed)?),
-        ],
-        deletes: vec![note, keys::session(&old)],
+        puts: [
+            seal::write_new(sid, &mut row),
+            vec![(left, record::encode(&staged)), (keys::name(&row.id), seal::write_name(&renamed)?)],
+        ]
+        .concat(),
+        deletes: vec![note, keys::session(&old), keys::notes(&old)],
         durability: Durability::Strict,
     })
     .await
@@ -255,7 +255,7 @@ impl<'a> ErasedCopy<'a> {
         };
         let (v, seq, n, kind, at) = (row.v, row.seq, row.n, row.kind, row.at);
         let written = LogRow { v, seq, n, id: row.id.clone(), kind, at, prev, chain: chain.clone(), body };
-        let (bytes, hash) = record::write_row(&written)?;
+        let (bytes, hash) = record::write_row(&written);
         (self.row.head, self.row.chain) = (hash, chain);
         let (key, bytes) = keyed::row(self.new, row.seq, bytes);
         self.put(key, bytes);
@@ -344,7 +344,7 @@ impl<'a> ErasedCopy<'a> {
         while let Some(reference) = offloads::next(self.io, &self.old, last.as_deref()).await? {
             let head = offloads::head(self.io, &self.old, &reference).await?;
             // One that does not say whose it is may be of the message.
-            if head.is_some_and(|(index, _)| index != self.erasure.index) {
+            if head.is_some_and(|head| head.index != self.erasure.index) {
                 let (prefix, mut after) = (keys::parts(&self.old, &reference), None);
                 loop {
                     let rows = page(self.io, prefix.clone(), after, false).await?;

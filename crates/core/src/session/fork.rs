@@ -283,7 +283,9 @@ impl ForkDraft {
                     let what = format!("{} is not a text of the message that it was in", offload.reference);
                     Error::new(Code::StoreCorrupt, what)
                 })?;
-                blobs.push(NewBlob { index: place.index, offload: offload.clone(), text: text.into() });
+                let logged = self.child.row.format.is_some().then_some(place.seq);
+                let (index, offload) = (place.index, offload.clone());
+                blobs.push(NewBlob { index, offload, text: text.into(), logged });
             }
         }
         Ok(blobs)
@@ -291,10 +293,11 @@ impl ForkDraft {
 
     /// Takes over what a step would write: all but the session's row and name, which are written once, at the end.
     fn take(&mut self, batch: Batch, row: SessionRow) -> Result<()> {
-        let own = [keys::session(&self.child.sid), keys::name(&self.child.row.id)];
+        let own =
+            [keys::session(&self.child.sid), keys::notes(&self.child.sid), keys::name(&self.child.row.id)];
         let puts = batch.puts.into_iter().filter(|(key, _)| !own.contains(key));
         self.puts.extend(wide::beside(&self.child.sid, puts.collect())?);
-        self.child.row = SessionRow { ver: 0, ..row };
+        self.child.row = SessionRow { ver: 0, notes: None, ..row };
         Ok(())
     }
 

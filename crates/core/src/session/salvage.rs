@@ -133,11 +133,11 @@ impl Names {
     /// The name that the session's own row says, where no other session has it.
     async fn own(&self, io: &Io, sid: &str) -> Result<Option<String>> {
         let Some(bytes) = read_one(io, keys::session(sid)).await? else { return Ok(None) };
-        let id = match seal::read(&bytes) {
+        let id = match seal::read_head(&bytes) {
             Ok(row) => Some(row.id),
             // What a damaged row says is believed where the key of a name, which is a hash, says the same.
             Err(_) => {
-                let id = seal::read_broken(&bytes).map(|row| row.id);
+                let id = seal::read_broken(&bytes, None).map(|row| row.id);
                 id.filter(|id| self.rows.contains_key(&keys::name(id)))
             }
         };

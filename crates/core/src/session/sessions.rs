@@ -92,10 +92,12 @@ async fn list(io: &Io, parents: Option<&[String]>) -> Result<Vec<SessionInfo>> {
         let names: Vec<NameRow> = names.collect::<Result<_>>()?;
         let names: Vec<NameRow> = names.into_iter().filter(|name| !name.deleted).collect();
         let sids: Vec<Key> = names.iter().map(|name| keys::session(&name.sid)).collect();
-        let rows = wide::read(io, sids.clone()).await?;
-        for ((key, bytes), name) in sids.iter().zip(rows).zip(names) {
+        let notes = names.iter().map(|name| keys::notes(&name.sid));
+        let mut rows = wide::read(io, sids.iter().cloned().chain(notes).collect()).await?;
+        let notes = rows.split_off(sids.len());
+        for (((key, bytes), noted), name) in sids.iter().zip(rows).zip(notes).zip(names) {
             let Some(bytes) = bytes else { continue };
-            let row = match readable(io, key, session_row(&bytes, &name)) {
+            let row = match readable(io, key, session_row(&bytes, noted.as_deref(), &name)) {
                 Some(row) => row?,
                 None if parents.is_some() => continue,
                 None => {
@@ -121,9 +123,9 @@ async fn list(io: &Io, parents: Option<&[String]>) -> Result<Vec<SessionInfo>> {
 }
 
 /// The row of the session that has this name.
-fn session_row(bytes: &[u8], name: &NameRow) -> Result<SessionRow> {
+fn session_row(bytes: &[u8], noted: Option<&[u8]>, name: &NameRow) -> Result<SessionRow> {
     let is_other = || Error::new(Code::StoreCorrupt, "it is the row of another session");
-    seal::read(bytes).and_then(|row| if row.id == name.id { Ok(row) } else { Err(is_other()) })
+    seal::read(bytes, noted).and_then(|row| if row.id == name.id { Ok(row) } else { Err(is_other()) })
 }
 
 /// A record that was read; `None` where it is damaged.

@@ -82,7 +82,8 @@ impl Verifier {
 
     /// The row of the session and that of its name: I5, I7.
     async fn session(&mut self) -> Result<()> {
-        match self.read(keys::session(&self.sid)).await?.map(|bytes| seal::read(&bytes)) {
+        let stored = seal::both(&self.io, &self.sid).await?;
+        match stored.map(|(head, noted)| seal::read(&head, noted.as_deref())) {
             Some(Ok(row)) if row.id == self.row.id => self.row = row,
             Some(Ok(_)) => self.found.add("I7", "the session's row is that of another session"),
             Some(Err(error)) if error.code == Code::SchemaTooNew => return Err(error),
@@ -130,7 +131,7 @@ impl Verifier {
     /// True when the session was written to since this began, and what comes after its end may be of that.
     async fn went_on(&self) -> Result<bool> {
         let row = self.read(keys::session(&self.sid)).await?;
-        Ok(row.and_then(|bytes| seal::read(&bytes).ok()).is_some_and(|row| row.ver != self.row.ver))
+        Ok(row.and_then(|bytes| seal::read_head(&bytes).ok()).is_some_and(|row| row.ver != self.row.ver))
     }
 
     async fn log(&mut self) -> Result<LogCheck> {
@@ -191,7 +192,8 @@ impl Verifier {
     }
 
     async fn resolve(&mut self, log: &LogCheck, offload: (usize, Offload)) -> Result<()> {
-        let stored = match offloads::load(&self.io, &self.sid, &offload.1.reference).await {
+        let format = self.row.format.unwrap_or(Format::OpenaiChat);
+        let stored = match offloads::load(&self.io, &self.sid, format, &offload.1.reference).await {
             Err(error) if !is_of_row(&error) => return Err(error),
             stored => stored,
         };
@@ -201,7 +203,6 @@ impl Verifier {
         };
         let row = row.as_deref().and_then(|bytes| record::read_row(bytes).ok());
         let body = row.as_ref().map(|(row, _)| row.body.get());
-        let format = self.row.format.unwrap_or(Format::OpenaiChat);
         resolves(format, &offload, stored, body, &mut self.found);
         Ok(())
     }

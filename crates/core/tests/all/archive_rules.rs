@@ -211,7 +211,7 @@ fn s3_9_what_cannot_be_read_is_an_error_with_its_line() {
     let (mut harness, all) = worked(json!({ "preset": "factor3" }));
     let text = archive(&mut harness.host, &harness.session);
     let two: Vec<&str> = text.lines().take(2).collect();
-    let newer = |line: &str| line.replacen(&format!(r#""v":{SCHEMA}"#), r#""v":200"#, 1);
+    let newer = |line: &str| line.replacen(&format!(r#""v":{SCHEMA}"#), r#""v":300"#, 1);
     let torn = &text[..text.len() - 40];
     for (wrong, code, field) in [
         (newer(two[0]), Code::SchemaTooNew, "line 1"),

@@ -95,15 +95,6 @@ fn p4_an_erased_message_is_inherited_no_more() {
 }
 
 #[test]
-fn p4_the_version_of_a_view_tells_whether_a_summary_inherits() {
-    let harness = worked();
-    for (key, view) in views(&harness) {
-        let inherits = view.to_string().contains("\"inherits\":true");
-        assert_eq!(view["v"], if inherits { 201 } else { 101 }, "{key}");
-    }
-}
-
-#[test]
 fn p4_undo_gives_the_bytes_of_before_where_a_summary_had_inherited() {
     let mut harness = worked();
     harness.append(&[user("and now?")]);

@@ -145,7 +145,7 @@ fn indeterminate_a_sync_that_another_tab_came_into_says_where_the_histories_part
     let mut host = Host::new(Rc::clone(&store) as _, "a");
     // Two messages for each batch.
     let (session, _) =
-        host.run(Session::open(settings(json!({ "onDiverged": "throw" })), Some("s".into()), 6)).unwrap();
+        host.run(Session::open(settings(json!({ "onDiverged": "throw" })), Some("s".into()), 7)).unwrap();
     let history = talk(3, 5);
     host.run(session.sync(0, history[..2].to_vec())).unwrap();
     let mut other = Harness::over(Rc::clone(&memory), "b", json!({}));

@@ -103,6 +103,7 @@ mod session_properties;
 mod session_rules;
 mod snapshot_rules;
 mod stage_rules;
+mod stored_rules;
 mod stranger_rules;
 mod strategy_rules;
 mod success_rules;

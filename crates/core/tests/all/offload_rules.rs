@@ -3,7 +3,7 @@
 use crate::support::*;
 use context_compactor_core::Code;
 use context_compactor_core::context::Fate;
-use context_compactor_core::keys::batch::Batch;
+use context_compactor_core::keys::batch::{Batch, Key};
 use context_compactor_core::policy::Trigger;
 use context_compactor_core::session::Session;
 use context_compactor_core::step::{LogLevel, Notice, Stage};
@@ -212,7 +212,16 @@ fn s1_3_one_item_that_cannot_be_stored_stays_and_the_others_go() {
         harness.append(&results(format, &[("a", &texts[0]), ("b", &texts[1]), ("c", &texts[2])]));
         harness.append(&talk(5, 10));
         harness.host.refuse = Box::new(move |batch| {
-            batch.puts.iter().any(|(_, value)| value.starts_with(b"second")).then_some(Code::TooLarge)
+            let is_second = |value: &[u8]| {
+                let text = String::from_utf8_lossy(value);
+                text.contains(if format == Format::OpenaiChat { "\"index\":3" } else { "\"nth\":1" })
+            };
+            let of_offload = |key: &Key| key.to_string().contains("/off_");
+            batch
+                .puts
+                .iter()
+                .any(|(key, value)| of_offload(key) && is_second(value))
+                .then_some(Code::TooLarge)
         });
         let sent = harness.sent();
         let text = serde_json::to_string(&sent).unwrap();
@@ -235,7 +244,7 @@ fn s1_3_one_item_that_cannot_be_stored_stays_and_the_others_go() {
 #[test]
 fn s1_3_a_store_of_small_batches_takes_everything_in_several() {
     let mut harness = Harness::new(only_offload());
-    let opened = Session::open(settings(only_offload()), Some("s".into()), 30);
+    let opened = Session::open(settings(only_offload()), Some("s".into()), 20);
     harness.session = harness.host.run(opened).unwrap().0;
     for nth in 0..40 {
         harness.append(&turn(Format::OpenaiChat, nth, 30));
@@ -247,7 +256,7 @@ fn s1_3_a_store_of_small_batches_takes_everything_in_several() {
         "half of the messages are scanned"
     );
     let size = |batch: &Batch| batch.expect.len() + batch.puts.len() + batch.deletes.len();
-    assert!(harness.host.seen.commits.iter().all(|batch| size(batch) <= 30));
+    assert!(harness.host.seen.commits.iter().all(|batch| size(batch) <= 20));
     assert_eq!(harness.stored().generation, 2);
 }
 

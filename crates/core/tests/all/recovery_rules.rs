@@ -327,9 +327,9 @@ fn r5_a_message_whose_offload_is_gone_stands_for_itself_again() {
         harness.session.explain().unwrap().iter().filter(|entry| entry.fate == Fate::Offloaded).count()
     };
     assert_eq!(fates(&harness), 1);
-    for part in [0, 1] {
+    for damage in [Browser::remove, Browser::flip] {
         let mut browser = browser.copy();
-        browser.remove(&browser.keys("blobs")[part]);
+        damage(&browser, &browser.keys("blobs")[0]);
         survives_every_kill(&browser, |harness| assert_eq!(kinds(harness), [(LossKind::Repaired, None)]));
         let mut harness = browser.open();
         assert_eq!(fates(&harness), 0);

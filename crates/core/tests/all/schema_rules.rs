@@ -1,18 +1,21 @@
 //! Sessions of older schema versions: backed up, migrated when they are opened, restorable; newer ones refused.
 
+use crate::support::transcripts::{archive, lines};
 use crate::support::*;
 use context_compactor_core::Code;
 use context_compactor_core::context::Fate;
 use context_compactor_core::keys::batch::{Batch, Durability, Key, KeyPart, keys};
 use context_compactor_core::log::SCHEMA;
 use context_compactor_core::session::Session;
+use context_compactor_core::wire::Format;
 use context_compactor_store_tests::conversation::{body, user};
 use context_compactor_store_tests::{Host, How, MemoryStore, Store};
 use serde_json::{Value, json};
 use std::rc::Rc;
 
-/// A session with offloads and a summary, as the first release of the schema wrote it.
+/// Sessions with offloads and a summary, as a release of the schema wrote them.
 const V100: &str = include_str!("../../../../tests/fixtures/session-v100.json");
+const V101: &str = include_str!("../../../../tests/fixtures/session-v101.json");
 
 fn fixture() -> Value {
     serde_json::from_str(V100).unwrap()
@@ -28,11 +31,16 @@ fn key(parts: &Value) -> Key {
 
 /// A store that the old release's commits were made in.
 fn old_store() -> Rc<MemoryStore> {
+    store_of(&fixture())
+}
+
+fn store_of(fixture: &Value) -> Rc<MemoryStore> {
     let memory = MemoryStore::default();
-    for commit in fixture()["commits"].as_array().unwrap() {
+    for commit in fixture["commits"].as_array().unwrap() {
         let puts = commit["puts"].as_array().unwrap().iter();
         let puts = puts.map(|put| (key(&put[0]), put[1].as_str().unwrap().as_bytes().to_vec())).collect();
-        let batch = Batch { expect: Vec::new(), puts, deletes: Vec::new(), durability: Durability::Strict };
+        let deletes = commit["deletes"].as_array().into_iter().flatten().map(key).collect();
+        let batch = Batch { expect: Vec::new(), puts, deletes, durability: Durability::Strict };
         memory.commit(&batch).unwrap();
     }
     Rc::new(memory)
@@ -161,6 +169,68 @@ fn s5_18_a_backup_puts_the_session_back_until_it_goes_on() {
     assert_eq!(harness.stored().messages.len(), 35);
 }
 
+/// The messages of an archive, and how many offloads it has.
+fn exported(harness: &mut Harness) -> (Vec<Value>, usize) {
+    let lines = lines(&archive(&mut harness.host, &harness.session));
+    let of = |kind: &'static str| lines.iter().filter(move |line| line["kind"] == kind);
+    (of("message").map(|line| line["body"].clone()).collect(), of("offload").count())
+}
+
+#[test]
+fn p18_p19_a_session_of_schema_101_opens_verifies_is_searched_exported_and_goes_on() {
+    let fixture: Value = serde_json::from_str(V101).unwrap();
+    let memory = store_of(&fixture);
+    let mut harness = Harness::over(Rc::clone(&memory), "b", settings_of_old());
+    let (_, row, backup) = rows(&memory);
+    assert_eq!((row["v"].as_u64(), backup.is_some()), (Some(SCHEMA.into()), true));
+    let Value::Array(mut messages) = fixture["messages"].clone() else { panic!("messages") };
+    assert_eq!(Value::from(harness.sent()), fixture["context"]);
+    assert_eq!(harness.stored().messages.len(), messages.len());
+    let verified = |harness: &mut Harness| harness.host.run(harness.session.verify()).unwrap().problems;
+    assert_eq!(verified(&mut harness), [""; 0]);
+    let references = |harness: &Harness| -> Vec<String> {
+        let entries = harness.session.explain().unwrap().into_iter();
+        entries.flat_map(|entry| entry.reference.into_iter().chain(entry.references)).collect()
+    };
+    let known = references(&harness);
+    assert!(known.len() >= 3, "{known:?}");
+    for reference in &known {
+        assert!(harness.read(reference).starts_with("result "), "what it stored as a copy is read");
+    }
+    assert!(!harness.host.run(harness.session.search("question 3".into(), 10)).unwrap().is_empty());
+    assert_eq!(exported(&mut harness), (messages.clone(), 3));
+
+    // Its rows and those of this release are one log.
+    let rows_before = memory.rows();
+    let more = turn(Format::OpenaiChat, 100, 2_000);
+    messages.extend(more.iter().map(|body| serde_json::from_str::<Value>(body).unwrap()));
+    harness.append(&more);
+    harness.append(&talk(8, 400));
+    harness.prepare();
+    let new: Vec<String> = references(&harness).into_iter().filter(|new| !known.contains(new)).collect();
+    assert!(!new.is_empty(), "results of before are offloaded by this release");
+    for reference in &new {
+        assert!(harness.read(reference).starts_with("result "));
+    }
+    assert_eq!(verified(&mut harness), [""; 0]);
+    let kept = |key: &Key| key.to_string().starts_with("log/") || key.to_string().starts_with("blobs/");
+    let now = memory.rows();
+    assert!(
+        rows_before.iter().filter(|(key, _)| kept(key)).all(|row| now.contains(row)),
+        "what was written stays"
+    );
+    let packed =
+        now.iter().filter(|(key, value)| key.to_string().starts_with("log/") && value[0] == 1).count();
+    assert!(packed > 20, "{packed}");
+    let mut again = Harness::over(Rc::clone(&memory), "c", settings_of_old());
+    assert_eq!(again.sent(), harness.sent());
+    assert!(exported(&mut again).0.starts_with(&messages));
+    // Its snapshot is still there, and taken back.
+    let id = again.host.run(again.session.snapshots()).unwrap().remove(0).id;
+    again.host.run(again.session.restore(id)).unwrap();
+    assert_eq!(verified(&mut again), [""; 0]);
+}
+
 /// The session's row with other fields.
 fn doctored(over: Value) -> Rc<MemoryStore> {
     let memory = old_store();
@@ -174,7 +244,7 @@ fn doctored(over: Value) -> Rc<MemoryStore> {
 
 #[test]
 fn s5_18_what_no_release_can_read_is_refused_and_left_alone() {
-    for (version, code) in [(200, Code::SchemaTooNew), (1_000, Code::SchemaTooNew), (99, Code::StoreCorrupt)]
+    for (version, code) in [(300, Code::SchemaTooNew), (1_000, Code::SchemaTooNew), (99, Code::StoreCorrupt)]
     {
         let memory = doctored(json!({ "v": version }));
         let before = memory.rows();
@@ -199,11 +269,11 @@ fn s5_18_what_no_release_can_read_is_refused_and_left_alone() {
 
 #[test]
 fn s5_18_an_app_that_is_rolled_back_keeps_what_a_newer_release_noted() {
-    let memory = doctored(json!({ "v": 150, "colour": { "of": ["red", 1] } }));
+    let memory = doctored(json!({ "v": 250, "colour": { "of": ["red", 1] } }));
     let mut harness = Harness::over(Rc::clone(&memory), "b", settings_of_old());
     harness.append(&[user("go on")]);
     let (_, row, backup) = rows(&memory);
-    assert_eq!((row["v"].as_u64(), &row["colour"]), (Some(150), &json!({ "of": ["red", 1] })));
+    assert_eq!((row["v"].as_u64(), &row["colour"]), (Some(250), &json!({ "of": ["red", 1] })));
     assert_eq!(backup, None);
     assert!(harness.session.explain().unwrap().iter().any(|entry| entry.fate == Fate::Summarised));
 }

@@ -243,7 +243,7 @@ fn d15_a_schema_that_flipped_bits_made_a_newer_one_is_damage() {
     browser.rich();
     let (name, session) = (browser.keys("meta")[0].clone(), browser.keys("sessions")[0].clone());
     let before = String::from_utf8(value(&browser, &name).unwrap()).unwrap();
-    browser.memory.damage(&name, Some(before.replace("\"v\":1", "\"v\":9").into_bytes()));
+    browser.memory.damage(&name, Some(before.replace("\"v\":2", "\"v\":9").into_bytes()));
     let mut other = browser.copy();
     assert_eq!(
         kinds(&other.open()),
@@ -257,7 +257,7 @@ fn d15_a_schema_that_flipped_bits_made_a_newer_one_is_damage() {
     let error = browser.open_with(json!({})).err().unwrap();
     assert_eq!(error.code, Code::StoreCorrupt, "{error}");
     // What a release wrote that seals nothing says its schema itself.
-    let unsealed = before.split(",\"seal\"").next().unwrap().replace("\"v\":1", "\"v\":9");
+    let unsealed = before.split(",\"seal\"").next().unwrap().replace("\"v\":2", "\"v\":9");
     browser.memory.damage(&name, Some(format!("{unsealed}}}").into_bytes()));
     let rows = browser.memory.rows();
     let error = browser.open_with(json!({})).err().unwrap();

@@ -1,13 +1,14 @@
 //! `verify`: every invariant of the stored rows, broken once in each way that a store could break it, is found and named;
 //! no content is in what is said.
 
+use crate::support::transcripts::archive;
 use crate::support::*;
 use context_compactor_core::Code;
 use context_compactor_core::keys::batch::Key;
 use context_compactor_core::step::{Effect, Stage};
 use context_compactor_core::wire::Format;
 use context_compactor_store_tests::conversation::user;
-use serde_json::json;
+use serde_json::{Value, json};
 use std::cell::RefCell;
 use std::rc::Rc;
 
@@ -91,9 +92,23 @@ fn every_row_that_is_missing_or_changed_is_found() {
     }
 }
 
+/// The log row at position `seq` as releases up to schema 101 stored it, from its line in the archive.
+fn as_json(harness: &mut Harness, seq: u64) -> Vec<u8> {
+    let archive = archive(&mut harness.host, &harness.session);
+    let text = archive.lines().find(|text| text.contains(&format!(",\"seq\":{seq},"))).unwrap();
+    let line: Value = serde_json::from_str(text).unwrap();
+    let (_, body) = text.split_once(",\"body\":").unwrap();
+    let (body, _) = body.split_once(",\"prev\":").unwrap();
+    let fields = ["v", "seq", "index", "id", "kind", "timestamp", "prev", "chain"].into_iter();
+    let named = ["v", "seq", "n", "id", "kind", "at", "prev", "chain"].iter();
+    let fields: Vec<String> =
+        fields.zip(named).map(|(of, name)| format!("\"{name}\":{}", line[of])).collect();
+    format!("{{{},\"body\":{body},\"hash\":{}}}", fields.join(","), line["hash"]).into_bytes()
+}
+
 #[test]
 fn d21_each_invariant_is_named_with_its_row() {
-    type Break = fn(&Harness);
+    type Break = fn(&mut Harness);
     fn find(harness: &Harness, table: &str, nth: usize) -> Key {
         keys_of(harness, table)[nth].clone()
     }
@@ -104,9 +119,8 @@ fn d21_each_invariant_is_named_with_its_row() {
         }),
         // Earlier releases did not write which key a row has.
         ("I1", "log row 4 does not follow", |harness| {
-            let row = String::from_utf8(value(harness, &find(harness, "log", 5))).unwrap();
-            let unmarked = format!("{}}}", row.rsplit_once(",\"key\":").unwrap().0);
-            harness.memory.damage(&find(harness, "log", 4), Some(unmarked.into_bytes()));
+            let row = as_json(harness, 5);
+            harness.memory.damage(&find(harness, "log", 4), Some(row));
         }),
         ("I1", "is behind the end", |harness| {
             let last = keys_of(harness, "log").last().unwrap().clone();
@@ -134,7 +148,7 @@ fn d21_each_invariant_is_named_with_its_row() {
     ];
     for (invariant, what, broken) in cases {
         let mut harness = rich();
-        broken(&harness);
+        broken(&mut harness);
         let found = problems(&mut harness);
         let is_it = |problem: &String| problem.starts_with(invariant) && problem.contains(what);
         assert!(found.iter().any(is_it), "{invariant} {what}: {found:?}");

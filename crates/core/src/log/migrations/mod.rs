@@ -7,7 +7,6 @@
 mod v100_to_v101;
 
 use super::record::{self, SCHEMA, SessionRow};
-use super::recovery::read_one;
 use super::retry::{Tried, conflict, retry, retryable};
 use super::seal;
 use super::stage::TO_UPKEEP;
@@ -23,12 +22,14 @@ use serde_json::{Map, Value};
 type Fields = Map<String, Value>;
 
 /// The schemas that there were before, oldest first. `step` knows what to do about each.
-const OLDER: [u32; 1] = [100];
+const OLDER: [u32; 2] = [100, 101];
 
 /// Changes the fields of a row of schema `from` to those of the next; returns which that is.
 async fn step(io: &Io, sid: &str, settings: &Settings, from: u32, fields: &mut Fields) -> Result<u32> {
     match from {
         100 => v100_to_v101::migrate(io, sid, settings, fields).await.map(|()| 101),
+        // New log rows are packed: a release of before is not to take them for damaged ones.
+        101 => Ok(201),
         _ => {
             let what = format!("the session was written by schema {from}, which this release does not know");
             Err(Error::new(Code::StoreCorrupt, what))
@@ -41,23 +42,23 @@ async fn step(io: &Io, sid: &str, settings: &Settings, from: u32, fields: &mut F
 ///
 /// Errors: [`Code::SchemaTooNew`], [`Code::StoreCorrupt`]; those of the store, which then holds what it held before.
 pub(super) async fn session_row(io: &Io, sid: &str, settings: &Settings) -> Result<Option<SessionRow>> {
-    let Some(bytes) = read_one(io, keys::session(sid)).await? else { return Ok(None) };
+    let Some((bytes, noted)) = seal::both(io, sid).await? else { return Ok(None) };
     seal::check(&bytes)?;
     if record::version(&bytes, "session")? < SCHEMA {
         return (TO_UPKEEP.enter(io).await?.migrated)(io, sid, settings).await;
     }
-    seal::read(&bytes).map(Some)
+    seal::read(&bytes, noted.as_deref()).map(Some)
 }
 
 /// The same, for one that may be of an older release.
 pub(super) async fn migrated(io: &Io, sid: &str, settings: &Settings) -> Result<Option<SessionRow>> {
     retry(io, None, async |_| {
         let key = keys::session(sid);
-        let Some(old) = read_one(io, key.clone()).await? else { return Ok(Tried::Done(None)) };
+        let Some((old, noted)) = seal::both(io, sid).await? else { return Ok(Tried::Done(None)) };
         seal::check(&old)?;
         let from = record::version(&old, "session")?;
         if from >= SCHEMA {
-            return seal::read(&old).map(|row| Tried::Done(Some(row)));
+            return seal::read(&old, noted.as_deref()).map(|row| Tried::Done(Some(row)));
         }
         let mut fields: Fields = record::decode(&old, "session")?;
         let mut to = from;
@@ -67,7 +68,7 @@ pub(super) async fn migrated(io: &Io, sid: &str, settings: &Settings) -> Result<
         fields.insert("v".into(), SCHEMA.into());
         let before = count_commit(&mut fields)?;
         let new = seal::seal(record::encode(&fields), before + 1);
-        let row = seal::read(&new)?;
+        let row = seal::read_head(&new)?;
         let batch = Batch {
             expect: vec![(key.clone(), Some(before))],
             puts: vec![(key, new), (keys::backup(sid, from), old)],
@@ -101,7 +102,7 @@ pub(crate) async fn restore(io: &Io, id: &str) -> Result<u32> {
     let mut rows = keys.into_iter().zip(rows).filter_map(|(key, bytes)| Some((key, bytes?)));
     let (session, now) = rows.next().ok_or_else(|| not_found("there is no session with this id"))?;
     let (backup, old) = rows.next_back().ok_or_else(|| not_found("this session has no backup"))?;
-    let now: SessionRow = seal::read(&now)?;
+    let now: SessionRow = seal::read_head(&now)?;
     let mut fields: Fields = record::decode(&old, "backup")?;
     if fields.get("head").and_then(Value::as_str) != Some(&now.head) {
         let what = "the session went on since it was migrated: its backup would lose that";
@@ -113,7 +114,8 @@ pub(crate) async fn restore(io: &Io, id: &str) -> Result<u32> {
     let batch = Batch {
         expect: vec![(session.clone(), Some(now.ver))],
         puts: vec![(session, record::encode(&fields))],
-        deletes: vec![backup],
+        // Of before there is none.
+        deletes: vec![backup, keys::notes(&sid)],
         durability: Durability::Strict,
     };
     io.commit(batch).await?;

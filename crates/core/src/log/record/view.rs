@@ -12,11 +12,59 @@ use crate::wire::record::{self, Json, Raw, ReadJson, Unreadable, WriteJson, writ
 use crate::wire::{read_fields, write_fields};
 use std::rc::Rc;
 
-/// Every so many views one holds the whole context.
-pub(crate) const WHOLE_EVERY: u64 = 32;
+/// Of so many views at most one holds the whole context. Up to schema 101 every 32nd did.
+const WHOLE_EVERY: u64 = 32;
+/// A whole view is due when the changes since the last one take so many times its bytes: all of them take no more than a
+/// share of what changed, however long the session is.
+const CHANGES: u64 = 2;
 
-/// Version of a view in which a summary inherits offloads: a release that does not know of that would lose them.
-const HEIRS: u32 = 201;
+/// The last view that holds the whole context.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct WholeView {
+    /// Its number.
+    pub view: u64,
+    /// Its bytes.
+    pub bytes: u64,
+    /// Those of the changes since.
+    pub changes: u64,
+}
+
+impl WriteJson for WholeView {
+    fn write(&self, out: &mut Vec<u8>) {
+        (self.view, self.bytes, self.changes).write(out);
+    }
+}
+
+impl ReadJson<'_> for WholeView {
+    fn read(json: &mut Json<'_>) -> std::result::Result<Self, Unreadable> {
+        <(u64, u64, u64)>::read(json).map(|(view, bytes, changes)| WholeView { view, bytes, changes })
+    }
+}
+
+impl WholeView {
+    /// What is known after a view of so many bytes, which changes that of `before`, or is whole.
+    pub(crate) fn after(before: Option<WholeView>, view: u64, bytes: usize) -> WholeView {
+        let bytes = bytes as u64;
+        match before {
+            Some(known) => WholeView { changes: known.changes + bytes, ..known },
+            None => WholeView { view, bytes, changes: 0 },
+        }
+    }
+
+    /// View `generation` may be a change. One that is not behind it is of another history: the session was mended.
+    pub(crate) fn stands(&self, generation: u64) -> bool {
+        let is_near =
+            generation.checked_sub(self.view).is_some_and(|behind| (1..WHOLE_EVERY).contains(&behind));
+        is_near || (generation > self.view && self.changes < self.bytes.saturating_mul(CHANGES))
+    }
+}
+
+/// The first of the views that view `generation` is made of, where it does not say it: as releases up to schema 101 wrote
+/// them.
+pub(crate) fn first_of(generation: u64) -> u64 {
+    generation - generation.saturating_sub(1) % WHOLE_EVERY
+}
+
 /// Version of a view in which a message leans on another: a release that does not know of that would part them.
 const LEANS: u32 = 301;
 /// Version of a view in which a summary is the provider's: a release that does not know of that would rewrite it.
@@ -54,10 +102,10 @@ impl ViewNote {
     }
 }
 
-/// A view as it is stored: a change of the context before it, or, every 32nd, the whole context.
+/// A view as it is stored: a change of the context before it, or now and then the whole context.
 #[derive(Debug)]
 pub(crate) struct ViewRow {
-    /// [`super::SCHEMA`], [`HEIRS`], [`LEANS`] or [`NEWEST`].
+    /// [`super::SCHEMA`], [`LEANS`] or [`NEWEST`]. Releases up to schema 101 gave 201 to those in which a summary inherits.
     pub v: u32,
     /// Number of the view, from 1.
     pub generation: u64,
@@ -67,6 +115,8 @@ pub(crate) struct ViewRow {
     pub messages: usize,
     /// Messages of the log that stood behind the view before this one, to be added to it first.
     pub appended: Vec<(u64, usize, usize)>,
+    /// The last whole view before, when it is a change.
+    pub base: Option<u64>,
     /// The whole context, or `None` when `splices` change the one before.
     pub whole: Option<Vec<StoredItem>>,
     /// Changes to the context before.
@@ -83,6 +133,7 @@ crate::wire::record!(ViewRow {
     to = "to",
     messages = "messages",
     appended = "appended",
+    base = "base" or nothing,
     whole = "whole" or nothing,
     splices = "splices" or nothing,
     left = "left" or nothing,
@@ -429,26 +480,18 @@ fn disinherit<'a>(stored: &mut [StoredItem], removed: impl Iterator<Item = &'a I
 /// The version of a view with these changes.
 pub(crate) fn version_of(whole: Option<&[StoredItem]>, splices: &[StoredSplice]) -> u32 {
     let changed = splices.iter().flat_map(|splice| &splice.insert);
-    let items = whole.unwrap_or_default().iter().chain(changed);
-    if items.clone().any(StoredItem::is_by_server) {
-        NEWEST
-    } else if items.clone().any(StoredItem::differs) {
-        LEANS
-    } else if items.clone().any(|item| item.heir().is_some()) {
-        HEIRS
-    } else {
-        SCHEMA
-    }
+    let mut items = whole.unwrap_or_default().iter().chain(changed);
+    if items.any(StoredItem::differs) { NEWEST } else { SCHEMA }
 }
 
 /// The stored form of a change of `context`, or of the whole result where that is due or nothing of `context` stays.
 pub(crate) fn store_change(
     context: &Context,
     splices: &[Splice],
-    generation: u64,
+    is_due: bool,
 ) -> (Option<Vec<StoredItem>>, Vec<StoredSplice>) {
     let replaces_all = matches!(splices, [splice] if splice.at == 0 && splice.remove >= context.len());
-    if generation % WHOLE_EVERY == 1 || replaces_all {
+    if is_due || replaces_all {
         let mut after = context.clone();
         after.apply(splices);
         return (Some(store_items(after.items())), Vec::new());

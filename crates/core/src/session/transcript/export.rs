@@ -173,7 +173,7 @@ async fn offload(
     reference: &str,
     out: &mut Vec<u8>,
 ) -> Result<()> {
-    match offloads::load(io, &source.sid, reference).await {
+    match offloads::load(io, &source.sid, source.format, reference).await {
         Ok(blob) => return line::offload(out, blob),
         Err(error) if matches!(error.code, Code::StoreCorrupt | Code::NotFound) => {
             io.log(LogLevel::Warn, format!("{reference} cannot be read: {error}"));
@@ -185,8 +185,11 @@ async fn offload(
     }
     let is_wanted = session.look(|state| state.context.offload(reference).is_some())?;
     // One whose rows are not all there is reported after the others.
-    let is_whole = offloads::head(io, &source.sid, reference).await?.is_some();
-    if is_wanted && is_whole { line::lost_offload(out, reference) } else { Ok(()) }
+    let head = offloads::head(io, &source.sid, reference).await?;
+    match head.filter(|_| is_wanted) {
+        Some(head) => line::lost_offload(out, reference, head.logged_row().as_deref()),
+        None => Ok(()),
+    }
 }
 
 /// The lines of offloads that the context refers to and that are not among those before.
@@ -202,7 +205,7 @@ async fn lost_offloads(io: &Io, session: &Session, source: &PageSource, out: &mu
             Some(_) if offloads::has_rows(io, &source.sid, reference).await? => {}
             Some(blob) => line::offload(out, blob)?,
             None if has_head => {}
-            None => line::lost_offload(out, reference)?,
+            None => line::lost_offload(out, reference, None)?,
         }
     }
     Ok(())
@@ -218,7 +221,7 @@ async fn from_log(
     let known = session.look(|state| state.context.offload(reference))?;
     let known = match known {
         Some(known) => Some(known),
-        None => offloads::head(io, &source.sid, reference).await?,
+        None => offloads::head(io, &source.sid, reference).await?.map(|head| (head.index, head.offload)),
     };
     match known {
         Some(known) => offloads::from_log(io, &source.sid, source.row.next_seq, source.format, known).await,

@@ -278,7 +278,7 @@ impl Import {
                     self.id = Some(id);
                 }
             }
-            Reading::Own(_) => self.own_line(text).map_err(|error| at_line(number, error))?,
+            Reading::Own(_) => self.own_line(io, text).await.map_err(|error| at_line(number, error))?,
             Reading::Foreign(_, reader) => reader.line(number, text)?,
         }
         self.flush(io, PAGE).await
@@ -388,9 +388,9 @@ impl Import {
         let id = self.id.take().unwrap_or_else(|| ids::session(&self.state.row.secret));
         self.row = SessionRow { v: SCHEMA, ver: 1, id: id.clone(), ..self.row };
         self.flush(io, 0).await?;
-        let Import { mut state, row, lines, skipped, .. } = self;
+        let Import { mut state, mut row, lines, skipped, .. } = self;
         let session = keys::session(&state.sid);
-        match commit(io, vec![(session.clone(), None)], vec![(session, seal::write(&row)?)]).await {
+        match commit(io, vec![(session, None)], seal::write_new(&state.sid, &mut row)).await {
             // Nobody else writes it: the answer to the first was lost, or it is not there.
             Err(error) if error.code == Code::Conflict => {}
             written => written?,

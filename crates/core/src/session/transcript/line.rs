@@ -105,6 +105,9 @@ pub(super) struct GapLine<'a> {
     /// An offload.
     #[serde(default, rename = "ref", skip_serializing_if = "Option::is_none")]
     pub(super) reference: Option<String>,
+    /// Its row, where that names a message that is lost.
+    #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
+    pub(super) row: Option<&'a RawValue>,
     reason: String,
     /// The view that the row had.
     #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
@@ -152,7 +155,11 @@ pub(super) fn session(out: &mut Vec<u8>, row: &SessionRow) -> Result<()> {
         release: env!("CARGO_PKG_VERSION").into(),
         format: row.format,
         metadata: Some(Metadata::of(row)),
-        state: RawValue::from_string(crate::wire::record::to_text(row)).map_err(unwritable)?,
+        state: RawValue::from_string(crate::wire::record::to_text(&SessionRow {
+            notes: None,
+            ..row.clone()
+        }))
+        .map_err(unwritable)?,
     };
     write(out, &line)
 }
@@ -192,10 +199,11 @@ pub(super) fn gap(out: &mut Vec<u8>, gap: &Gap, view: Option<&RawValue>) -> Resu
     )
 }
 
-/// The line of an offload that cannot be read.
-pub(super) fn lost_offload(out: &mut Vec<u8>, reference: &str) -> Result<()> {
+/// The line of an offload that cannot be read, with its row where that names a message that is lost.
+pub(super) fn lost_offload(out: &mut Vec<u8>, reference: &str, row: Option<&[u8]>) -> Result<()> {
+    let row = row.and_then(stored_view);
     let (reference, reason) = (Some(reference.to_owned()), OFFLOAD_LOST.into());
-    write(out, &GapLine { v: SCHEMA, kind: "gap", reference, reason, ..GapLine::default() })
+    write(out, &GapLine { v: SCHEMA, kind: "gap", reference, row, reason, ..GapLine::default() })
 }
 
 /// A view as it is stored, from its bytes.
@@ -210,7 +218,7 @@ pub(super) fn checkpoint(out: &mut Vec<u8>, record: &CheckpointRecord) -> Result
 
 /// The line of an offload.
 pub(super) fn offload(out: &mut Vec<u8>, blob: NewBlob) -> Result<()> {
-    let NewBlob { index, offload, text } = blob;
+    let NewBlob { index, offload, text, .. } = blob;
     let Offload { nth, reference, sha256, .. } = offload;
     let text = text.to_string();
     write(out, &OffloadLine { v: SCHEMA, kind: "offload", reference, index, nth, sha256, text })
@@ -237,7 +245,7 @@ impl<'a> LogLine<'a> {
             chain: self.chain.clone(),
             body: self.body,
         };
-        let (bytes, hash) = record::write_row(&row)?;
+        let (bytes, hash) = record::write_row(&row);
         if hash != self.hash {
             return Err(Error::new(Code::InvalidMessage, "it is not what was exported: its hash differs"));
         }
@@ -268,7 +276,7 @@ pub(super) fn read_offload(text: &str) -> Result<NewBlob> {
     }
     let chars = text.chars().count();
     let offload = Offload { nth, reference, sha256, chars, how: Placeholder::Reference, basis: None };
-    Ok(NewBlob { index, offload, text: text.into() })
+    Ok(NewBlob { index, offload, text: text.into(), logged: None })
 }
 
 /// A line of a known kind.

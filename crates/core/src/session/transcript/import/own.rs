@@ -1,14 +1,16 @@
 //! An archive of ours: every line must follow the one before, and be what was exported.
 
 use super::{Import, Reading, Restore};
-use crate::context::{Departed, Origin, SessionLog};
+use crate::context::{Departed, Origin, Place, SessionLog};
 use crate::error::{Code, Error, Result};
+use crate::keys::batch::keys;
 use crate::log::record::{self, Parent, RowKind, SessionRow, ViewNote};
-use crate::log::{SCHEMA, State, keyed};
+use crate::log::stored::row_at;
+use crate::log::{NewBlob, SCHEMA, State, keyed, offloads, wide};
 use crate::session::transcript::line::{self, GapLine, LogLine, Tag};
 use crate::session::transcript::{foreign, wrong_line};
 use crate::step::{Io, LogLevel};
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 /// An archive of ours.
 pub(super) struct OwnArchive {
@@ -18,6 +20,10 @@ pub(super) struct OwnArchive {
     pub(super) seen: Seen,
     /// References that it answers, and those that it says were lost.
     pub(super) offloads: HashSet<String>,
+    /// Where its messages stand in the log here, by the indices that they had.
+    places: HashMap<usize, Place>,
+    /// The rows of those are in the store.
+    is_logged: bool,
     /// Messages that it says were lost: index of the first, index after the last.
     pub(super) lost: Vec<(usize, usize)>,
     /// It has gaps.
@@ -44,8 +50,8 @@ const MOST_LOST: u64 = 1 << 24;
 
 impl OwnArchive {
     pub(super) fn new(whole: SessionRow) -> Self {
-        let (seen, offloads, lost, left) = Default::default();
-        OwnArchive { whole, seen, offloads, lost, has_gaps: false, left }
+        let (seen, offloads, places, lost, left) = Default::default();
+        OwnArchive { whole, seen, offloads, places, is_logged: false, lost, has_gaps: false, left }
     }
 
     /// The index that a message has among those that were not lost; `None` for one that was.
@@ -63,7 +69,7 @@ impl OwnArchive {
 
 impl Import {
     /// A line after the first.
-    pub(super) fn own_line(&mut self, text: &str) -> Result<()> {
+    pub(super) async fn own_line(&mut self, io: &Io, text: &str) -> Result<()> {
         let foreign = |error| {
             Error::new(
                 Code::InvalidMessage,
@@ -78,7 +84,7 @@ impl Import {
             // The views have all of it.
             "checkpoint" => Ok(()),
             "offload" => {
-                let blob = line::read_offload(text)?;
+                let blob = self.offload_in_log(io, line::read_offload(text)?).await?;
                 let before = self.puts.len();
                 self.puts.extend(blob.rows_of(&self.state.sid)?);
                 self.count_from(before);
@@ -94,6 +100,26 @@ impl Import {
             }
             _ => Err(Error::new(Code::InvalidMessage, "it is of a kind that cannot stand here")),
         }
+    }
+
+    /// An offload of the archive, as a reference to the log where its message there has its text.
+    async fn offload_in_log(&mut self, io: &Io, blob: NewBlob) -> Result<NewBlob> {
+        let Reading::Own(own) = &mut self.reading else { return Ok(blob) };
+        let (Some(format), Some(place)) = (own.whole.format, own.places.get(&blob.index).copied()) else {
+            return Ok(blob);
+        };
+        // All rows of the log stand before the first offload.
+        if !std::mem::replace(&mut own.is_logged, true) {
+            self.flush(io, 0).await?;
+        }
+        let key = keys::log(&self.state.sid, place.seq);
+        let bytes = wide::read(io, vec![key]).await?.into_iter().next().flatten().unwrap_or_default();
+        let blob = NewBlob { index: place.index, ..blob };
+        // Of an archive whose lines are in another order it stays a copy.
+        Ok(match row_at(&bytes, place.seq) {
+            Ok(row) => blob.logged_in(format, (place.seq, row.body.get())),
+            Err(_) => blob,
+        })
     }
 
     fn log_line(&mut self, text: &str) -> Result<()> {
@@ -131,6 +157,13 @@ impl Import {
             }
             _ => return Err(Error::new(Code::InvalidMessage, "it has not the view that it tells of")),
         }
+        if row.kind == RowKind::Message {
+            let place = match self.restore {
+                Restore::Context => Place { seq: row.seq, index },
+                Restore::Transcript => Place { seq: self.row.next_seq, index: self.row.messages },
+            };
+            own.places.insert(index, place);
+        }
         let before = self.puts.len();
         match (self.restore, row.kind) {
             (Restore::Context, _) => {
@@ -151,6 +184,14 @@ impl Import {
         foreign::skip(&mut self.skipped, "gap");
         own.has_gaps = true;
         if let Some(reference) = line.reference {
+            // A copy of the session says of which message it is, as the session does.
+            let row = line.row.filter(|_| self.restore == Restore::Context);
+            if let Some(blob) = row.and_then(|row| offloads::of_lost(&reference, row.get().as_bytes())) {
+                let before = self.puts.len();
+                self.puts.extend(blob.rows_of(&self.state.sid)?);
+                self.count_from(before);
+            }
+            let Reading::Own(own) = &mut self.reading else { return Ok(()) };
             own.offloads.insert(reference);
             return Ok(());
         }
@@ -229,6 +270,7 @@ impl Import {
                     parent: whole.parent.map(|parent| Parent { floor: 0, ..parent }),
                     generation: 0,
                     tail_from: 0,
+                    whole: None,
                     compressions: 0,
                     steps: 0,
                     attempted_at: None,

@@ -5,7 +5,7 @@ use crate::context::{CoveredRange, Departed, MessageSource, SummaryMeta, Why};
 use crate::error::{Error, Result};
 use crate::keys::batch::keys;
 use crate::keys::ids;
-use crate::log::record::{self, RowKind, StoredItem, ViewNote, ViewRow};
+use crate::log::record::{self, RowKind, StoredItem, ViewNote, ViewRow, WholeView};
 use crate::log::state::{record_id, size_of};
 use crate::log::stored::PAGE;
 use crate::log::{Cause, SCHEMA};
@@ -147,12 +147,14 @@ impl Import {
             to,
             messages,
             appended,
+            base: None,
             whole: Some(whole),
             splices,
             left,
             cause,
         };
         let view = record::encode(&view);
+        self.row.whole = Some(WholeView::after(None, generation, view.len()));
         let sha256 = Some(ids::sha256_hex(&view));
         let note =
             record::encode(&ViewNote { view: generation, rung, snapshot: None, undoes_to: None, sha256 });
