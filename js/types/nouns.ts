@@ -23,7 +23,7 @@ export interface SessionContext<M, N = NewMessageAmong<M>> {
    *  on the estimate of the whole prompt starts from that count; the threshold and `usage()` follow it. `usage` is a
    *  `Usage`, or the usage object of the provider or the AI SDK. `options.model` names a model other than that of the
    *  session's options. The correction is stored with the next change of the session and by `close`; `usage().correction`
-   *  explains it. With the option `tokenCounter` nothing is corrected. Throws `invalid_option` when the object does not say
+   *  explains it. With the option `tokenCounter` nothing is corrected. Each call adds what it cost to what `limits.usd` counts. Throws `invalid_option` when the object does not say
    *  how long the prompt was. Counts that cannot be of that prompt are ignored, with the event `warning`. */
   recordUsage(usage: Usage | object, options?: { model?: string }): void;
   /** Where every message of the session is now, by index: verbatim, summarized, offloaded, reduced or dropped. */

@@ -185,6 +185,10 @@ export interface Plan {
    *  left the context, each counted in `now` as one more call; measured on recorded coding sessions in preset `balanced`.
    *  Answers are not counted. Absent without prices. */
   cost?: { now: number; later: number; needs: number; currency: "USD" };
+  /** How far the session is from its `limits`; absent without any. `usd`: in USD, `spent` by the usage that was reported;
+   *  `prompts` go out until the limit is reached if each costs as much as the call that was reported last, and it is absent while
+   *  none was. */
+  limits?: { usd?: { limit: number; spent: number; left: number; prompts?: number } };
   /** Why compaction cannot make the context fit, when it cannot; for people. */
   proof?: string;
 }

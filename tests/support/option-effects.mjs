@@ -214,6 +214,8 @@ export const EFFECTS = {
   "restoreFiles.maxTokensPerFile": [150],
   "restoreFiles.maxTokens": [200],
   "handoff.atFraction": [0.5],
+  "limits.usd": [0, { prices: { input: 3, output: 15 } }],
+  "limits.onExceed": ["throw", { limits: { usd: 0 }, prices: { input: 3, output: 15 } }],
   "limits.storeTimeoutMs": [5, { store: slow }],
   "state.value": [state, carried],
   "state.when": ["now", { ...carried, contextWindow: 200_000 }],

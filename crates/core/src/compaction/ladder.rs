@@ -2,12 +2,12 @@
 
 use super::floor::{floor, overflow, settle};
 use super::last;
-use super::result::{Plan, PlanCost, RungPlan};
+use super::result::{Plan, PlanCost, PlanLimits, PlanUsd, RungPlan};
 use super::rung::{ClimbPart, Climbed, Run, RungSpec, RungWork, reason, reduce};
 use super::writer::Writer;
 use crate::error::{Code, Result};
 use crate::log::SessionGuard;
-use crate::policy::cost::{CostSnapshot, Prices, Rule};
+use crate::policy::cost::{CostSnapshot, Prices, Rule, usd};
 use crate::policy::{Rung, Trigger};
 use crate::step::Io;
 use std::rc::Rc;
@@ -138,13 +138,23 @@ pub(crate) async fn plan(io: &Io, copy: &SessionGuard, trigger: Trigger) -> Resu
         limit,
         floor: floor.total,
         cost: moment.map(|moment| cost(&copy.state().prices(), copy.state().row.steps, moment, &rungs)),
+        limits: limits(copy),
         proof: (floor.total > hard_limit).then(|| floor.to_string()),
         edits: rungs,
     })
 }
 
-/// A USD in [`crate::policy::cost::CallCost`].
-const USD: f64 = 1e12;
+/// How far the session is from the limits that the app set.
+fn limits(copy: &SessionGuard) -> Option<PlanLimits> {
+    let limits = copy.settings().limits;
+    let spent = copy.state().spent();
+    let cost = limits.cost.map(|limit| {
+        let left = limit.saturating_sub(spent.cost);
+        let prompts = (spent.last > 0).then(|| left.div_ceil(spent.last));
+        PlanUsd { limit: usd(limit), spent: usd(spent.cost), left: usd(left), prompts }
+    });
+    cost.is_some().then_some(PlanLimits { usd: cost })
+}
 
 /// What the calls to come would cost, with this plan and without. As many are expected as there were.
 fn cost(prices: &Prices, steps: u64, mut moment: CostSnapshot, rungs: &[RungPlan]) -> PlanCost {
@@ -155,10 +165,5 @@ fn cost(prices: &Prices, steps: u64, mut moment: CostSnapshot, rungs: &[RungPlan
     }
     let (rule, calls) = (Rule::TUNED, steps.max(1));
     let (now, later) = moment.over(prices, &rule, calls);
-    PlanCost {
-        now: now as f64 / USD,
-        later: later as f64 / USD,
-        needs: rule.needs_of_100(calls),
-        currency: "USD",
-    }
+    PlanCost { now: usd(now), later: usd(later), needs: rule.needs_of_100(calls), currency: "USD" }
 }

@@ -41,7 +41,8 @@ mod write;
 mod writer;
 
 pub use result::{
-    CompactionPreview, CompactionResult, Edit, FateChange, OffloadReport, Plan, PlanCost, RungPlan,
+    CompactionPreview, CompactionResult, Edit, FateChange, OffloadReport, Plan, PlanCost,
+    PlanLimits, PlanUsd, RungPlan,
 };
 pub use stage::{LADDER, Ladder, TO_LADDER};
 pub use trajectory::{Compression, Execution, ReactStats, Trajectory, TrajectoryMetadata, TrajectoryTurn};

@@ -13,7 +13,7 @@ use crate::log::sent::LastPrompt;
 use crate::log::{Cause, ContextChange, Job, LogReader, SessionGuard, View};
 use crate::policy::{Rung, Settings, Trigger};
 use crate::recall::Archive;
-use crate::step::{Effect, Io, Notice, Work};
+use crate::step::{Effect, Io, Notice, ReportedUsage, Work};
 use crate::summary::keep::Collected;
 use std::borrow::Cow;
 use std::cell::RefMut;
@@ -140,6 +140,13 @@ impl<'r> Run<'r> {
     /// What the last summary took in, for the next one.
     pub(super) fn collected(&self) -> RefMut<'_, Option<Rc<Collected>>> {
         RefMut::map(self.guard.state_mut(), |state| &mut state.collected)
+    }
+
+    /// A call of a model was reported.
+    pub(super) fn charge(&self, usage: Option<ReportedUsage>) {
+        if let Some(usage) = usage {
+            self.guard.state_mut().charge_summary(&usage.into());
+        }
     }
 
     /// The most that the store takes in one batch.

@@ -112,7 +112,7 @@ pub(super) async fn write(
             spent: CallCost::default(),
             threads: true,
         };
-        let written = ask(io, &settings, job, &mut asking, spent).await;
+        let written = ask(run, job, &mut asking, spent).await;
         spent.add(asking.spent);
         match written {
             Ok((text, items)) => {

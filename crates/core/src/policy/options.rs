@@ -1,6 +1,7 @@
 //! Every option: its name, values, default, and what it does. Both readers check by this table, and the types with their
 //! hover texts and `docs/presets.md` are made from it.
 
+use super::limits::ON_EXCEED;
 use super::presets::{Numbers, PRESETS};
 use super::resolve::{
     ESTIMATORS, FALLBACKS, LONG_HISTORY, MIN_WINDOW, ON_DIVERGED, PIN_PROPOSALS, PREFIX_MISMATCH, STATE_WHEN,
@@ -275,7 +276,15 @@ pub static OPTIONS: &[Row] = &[
             messages, so that it can write down what matters. The notice is at the end of one prompt, with the live facts, and is not stored. `false`: off.")),
     Row::fraction("handoff.atFraction").default("0.9").sessions("only a session prepares prompts one after the other; give it to openSession")
         .doc(doc!("The notice is given from this fraction of `compactAt` on, 0..1.")),
-    Row::group("limits").sessions("compact and planCompaction call no store; give it to openSession").doc(doc!("Limits of single calls.")),
+    Row::group("limits").sessions(OPENS)
+        .doc(doc!("What a session may cost, and how long a call of its store may take.")),
+    Row::number("limits.usd", 0.0, 1e9).sessions(OPENS)
+        .doc(doc!("What the calls of this session may cost, in USD: those that `context.recordUsage` and `step` report, and those for summaries "
+            "that report their usage, all by `prices` or by those of `model`; without prices it is `invalid_option`. Once the sum reaches this, "
+            "`onExceed` decides before the next prompt is handed out. A fork counts on its own.")),
+    Row::choice("limits.onExceed", names!(ON_EXCEED)).sessions(OPENS).default("`warn`")
+        .doc(doc!("What `prepare` does once `usd` is reached. `warn`: event `warning` with code `limit_reached`, once each time the session is "
+            "opened, and the prompt is handed out. `throw`: it rejects with `limit_reached`, before anything is paid for.")),
     Row::range("limits.storeTimeoutMs", 1, u32::MAX as usize).sessions(OPENS).default("30,000")
         .doc(doc!("Time limit of one call of the store, in ms. After it the call fails with `store_unavailable` if nothing was written, with "
             "`indeterminate` if that is unknown. A late answer is ignored, and the next call reads what is stored. `indexedDbStore` gives up "

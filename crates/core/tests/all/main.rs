@@ -22,6 +22,7 @@ mod anthropic_sessions;
 mod archive_rules;
 mod attempt_rules;
 mod beside_rules;
+mod budget_rules;
 mod carry_rules;
 mod change_rules;
 mod checkpoint_ageing;

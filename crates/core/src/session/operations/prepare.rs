@@ -186,6 +186,7 @@ async fn prepared(
     since: u64,
     Around { goal, front, live, tells_room }: Around,
 ) -> Result<Prepared> {
+    guard.state_mut().check_cost(io)?;
     let is_step = begin_step(&mut guard.state_mut());
     guard.store_or_warn(io).await?;
     let priced = price::ask(io, guard, is_step).await?;
@@ -204,6 +205,7 @@ async fn prepared(
         if live.is_empty() { None } else { (TO_LIVE.enter(io).await?.placed)(io, guard, &live, &items)? };
     guard.state_mut().told_room |= tells_room && live.is_some();
     guard.state_mut().hand_out();
+    guard.state_mut().note_prompt();
     if let Some(now) = priced {
         guard.state_mut().pay(now, is_step);
     }
