@@ -48,7 +48,7 @@ export interface SessionContext<M, N = NewMessageAmong<M>> {
 /** Access to messages that are no longer in the context, for the app and as tools for the model. */
 export interface SessionRecall {
   /** Reads the text of a reference (`LedgerEntry.ref`, `SearchHit.ref`): characters `offset` (default 0) to `offset +
-   *  limit` (default: the end). A lone surrogate counts as one character and is returned as U+FFFD. Rejects with
+   *  limit` (default: the end). Of an image or a document that left the prompt it says what it was. A lone surrogate counts as one character and is returned as U+FFFD. Rejects with
    *  `not_found` for a reference that this session did not issue. */
   read(ref: string, range?: { offset?: number; limit?: number }): Promise<string>;
   /** Searches the words of `query` in the whole conversation, offloaded and summarized messages included. Resolves to at most

@@ -55,7 +55,7 @@ export interface ImportReport {
 
 /** The events of a session, for `session.on`, and what a listener receives. */
 export interface SessionEvents {
-  /** `count` old results were stored, with references in their place; that freed `freedTokens` tokens. */
+  /** `count` old results were stored, or images left out, with references in their place; that freed `freedTokens` tokens. */
   offload: { count: number; freedTokens: number };
   /** A summary replaced messages. Tokens of the context before and after, their difference, and how many references to stored
    *  texts left the context. */

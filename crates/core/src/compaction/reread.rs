@@ -118,6 +118,7 @@ impl KnownResults<'_> {
             }
             let item = self.view.context.get(self.position(other.index)?)?;
             let is_replaced = item.origin.is_replaced(Placeholder::Difference, other.nth)
+                || item.origin.lacks_media()
                 || self.replaced.contains(&(other.index, other.nth));
             if is_own && is_replaced {
                 continue;

@@ -72,13 +72,27 @@ pub struct PlanCost {
     pub currency: &'static str,
 }
 
-/// How far a session is from the limits that the app set (`X13`).
+/// How far a session is from the limits that the app set (`X5`, `X13`).
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct PlanLimits {
     /// From what it may cost.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub usd: Option<PlanUsd>,
+    /// From what its prompts may hold.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub request_bytes: Option<PlanBytes>,
+}
+
+/// How far a prompt is from what it may hold, in bytes of its messages as JSON in UTF-8.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct PlanBytes {
+    /// What it may hold.
+    pub limit: usize,
+    /// What it holds now.
+    pub bytes: usize,
+    /// What it would hold after the plan.
+    pub after: usize,
 }
 
 /// How far a session is from what it may cost, in USD.

@@ -196,6 +196,10 @@ async fn restore(run: &Run<'_>, format: Format, proposal: &Proposal) -> Result<V
         }
         let mut texts = Vec::new();
         for offload in item.origin.offloads() {
+            if offload.is_media() {
+                texts.push(String::new());
+                continue;
+            }
             let reference = &offload.reference;
             texts.push(match archive.text(io, reference).await {
                 Ok(text) => text,

@@ -1,9 +1,10 @@
-//! Whether a prompt may go out: what the session cost, against the app's limit (`X13`).
+//! Whether a prompt may go out: what the session cost (`X13`), and how many bytes it has (`X5`), against the app's limits.
 
 use super::state::State;
 use crate::error::{Code, Error, Result};
 use crate::policy::cost::{Cost, usd};
 use crate::step::{Effect, Io, Notice};
+use crate::text::grouped;
 
 /// Prompts that go out without a report before the app is told that none comes.
 const UNREPORTED: u64 = 2;
@@ -15,6 +16,8 @@ pub(crate) struct LimitsTold {
     cost: bool,
     /// Nothing is reported.
     unreported: bool,
+    /// The prompt has more bytes than the limit, and the one before had.
+    bytes: bool,
 }
 
 impl State {
@@ -41,6 +44,36 @@ impl State {
             return Err(reached("limits.usd", message));
         }
         if !std::mem::replace(&mut self.limits_told.cost, true) {
+            warn(io, Code::LimitReached, message);
+        }
+        Ok(())
+    }
+
+    /// True where the prompt has more bytes than it may.
+    pub(crate) fn has_too_many_bytes(&self) -> bool {
+        self.settings.limits.bytes.is_some_and(|limit| self.context.bytes() > limit)
+    }
+
+    /// Asks, before a prompt goes out, whether it may have so many bytes: nothing more can leave it.
+    ///
+    /// Errors: [`Code::LimitReached`] where the app wants it.
+    pub(crate) fn check_bytes(&mut self, io: &Io) -> Result<()> {
+        let Some(limit) = self.settings.limits.bytes else { return Ok(()) };
+        let bytes = self.context.bytes();
+        if bytes <= limit {
+            self.limits_told.bytes = false;
+            return Ok(());
+        }
+        let message = format!(
+            "the messages have {} bytes as JSON, limits.requestBytes is {}, and no image or document is left that may leave: raise the \
+             limit, send smaller images, or remove messages with context.remove",
+            grouped(bytes),
+            grouped(limit)
+        );
+        if self.settings.limits.refuses {
+            return Err(reached("limits.requestBytes", message));
+        }
+        if !std::mem::replace(&mut self.limits_told.bytes, true) {
             warn(io, Code::LimitReached, message);
         }
         Ok(())

@@ -9,7 +9,8 @@ use crate::error::{Code, Error, Result};
 use crate::keys::batch::{Key, KeyPart, keys};
 use crate::keys::ids;
 use crate::step::{Io, Scan};
-use crate::wire::{self, Format};
+use crate::wire::{self, Format, ShownMedia};
+use serde_json_borrow::Value;
 use std::collections::{BTreeMap, HashSet};
 use std::rc::Rc;
 
@@ -27,6 +28,9 @@ pub(crate) struct NewBlob {
 impl NewBlob {
     /// Rows that it takes in the batch that refers to it.
     pub(crate) fn rows(&self) -> usize {
+        if self.offload.is_media() {
+            return 0;
+        }
         if self.is_big() { 2 } else { self.text.len().div_ceil(PART) + 1 }
     }
 
@@ -169,6 +173,9 @@ pub(crate) async fn from_log(
         let bytes = wide::read(io, vec![keys::log(sid, place.seq)]).await?.into_iter().next().flatten();
         let bytes = bytes.unwrap_or_default();
         let value = wire::parse(index, row_at(&bytes, place.seq)?.body.get())?;
+        if offload.is_media() {
+            return Ok(block_of(format, &value, &offload));
+        }
         let message = format.wire().read(index, &value)?;
         Ok::<_, Error>(offload.text_in(&message).map(str::to_string))
     };
@@ -180,6 +187,13 @@ pub(crate) async fn from_log(
         Err(error) if error.code == Code::StoreCorrupt => Ok(None),
         Err(error) => Err(error),
     }
+}
+
+/// The block of a message, JSON text, that media which left it were.
+pub(crate) fn block_of(format: Format, message: &Value<'_>, offload: &Offload) -> Option<String> {
+    let media = wire::media_of(format, message);
+    let mut blocks = media.iter().map(ShownMedia::json);
+    blocks.find(|block| ids::sha256_hex(block.as_bytes()) == offload.sha256)
 }
 
 /// True when anything of an offload is in the store.

@@ -1,4 +1,4 @@
-//! Limits that an app sets for a session (`X13`).
+//! Limits that an app sets for a session (`X5`, `X13`).
 
 use super::cost::{Cost, Prices, of_usd};
 use super::given::GivenOptions;
@@ -12,6 +12,8 @@ pub(super) const ON_EXCEED: [(&str, bool); 2] = [("warn", false), ("throw", true
 pub struct SessionLimits {
     /// What its calls may cost.
     pub cost: Option<Cost>,
+    /// Bytes that the messages of a prompt may have as JSON in UTF-8.
+    pub bytes: Option<usize>,
     /// A prompt above a limit is refused; else the app is warned.
     pub refuses: bool,
 }
@@ -28,12 +30,13 @@ impl SessionLimits {
             return Err(Error::option("limits.usd", what));
         }
         let refuses = options.choice("limits.onExceed", &ON_EXCEED);
-        if refuses.is_some() && cost.is_none() {
+        let bytes = options.count("limits.requestBytes");
+        if refuses.is_some() && cost.is_none() && bytes.is_none() {
             return Err(Error::option(
                 "limits.onExceed",
-                "has no effect without limits.usd",
+                "has no effect without limits.usd or limits.requestBytes",
             ));
         }
-        Ok(SessionLimits { cost, refuses: refuses.unwrap_or(false) })
+        Ok(SessionLimits { cost, bytes, refuses: refuses.unwrap_or(false) })
     }
 }

@@ -307,6 +307,7 @@ fn rungs(options: &GivenOptions<'_>) -> Vec<Rung> {
     // How results are shortened follows a layout of the whole history that only this preset has.
     let added = SWITCHES.iter().filter(|(group, rung)| options.has_group(group) && *rung != Rung::Compress);
     rungs.extend(added.map(|(_, rung)| *rung));
+    rungs.extend(options.has("limits.requestBytes").then_some(Rung::Media));
     rungs.retain(|rung| !SWITCHES.iter().any(|(group, of)| of == rung && options.is_off(group)));
     order::unique(&mut rungs);
     rungs

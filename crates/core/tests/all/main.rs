@@ -60,6 +60,7 @@ mod later_rules;
 mod layered_rules;
 mod limit_rules;
 mod long_rules;
+mod media_rules;
 mod offload_rules;
 mod openai_chat_rules;
 mod openai_responses_read;

@@ -17,7 +17,8 @@ pub(crate) const WHOLE_EVERY: u64 = 32;
 
 /// Version of a view in which a summary inherits offloads: a release that does not know of that would lose them.
 const HEIRS: u32 = 201;
-/// Version of a view in which a message leans on another: a release that does not know of that would part them.
+/// Version of a view in which a message leans on another: a release that does not know of that would part them. Or in which
+/// media left a message: it could not read that.
 pub(super) const NEWEST: u32 = 301;
 
 /// The body of a log row of kind `view`.
@@ -290,13 +291,13 @@ impl StoredItem {
         }
     }
 
-    /// It leans on another message, or did.
-    fn differs(&self) -> bool {
-        let is_difference = |offload: &Offload| offload.how == Placeholder::Difference;
+    /// It leans on another message, or did, or media left it.
+    fn is_new(&self) -> bool {
+        let is_new = |offload: &Offload| matches!(offload.how, Placeholder::Difference | Placeholder::Media);
         match self {
-            StoredItem::Edited { offloads, .. } => offloads.iter().any(is_difference),
+            StoredItem::Edited { offloads, .. } => offloads.iter().any(is_new),
             StoredItem::Summary { covers, .. } => {
-                covers.iter().flat_map(|cover| &cover.offloads).any(|(_, offload)| is_difference(offload))
+                covers.iter().flat_map(|cover| &cover.offloads).any(|(_, offload)| is_new(offload))
             }
             StoredItem::Messages(..) | StoredItem::Acknowledgement { .. } => false,
         }
@@ -423,7 +424,7 @@ fn disinherit<'a>(stored: &mut [StoredItem], removed: impl Iterator<Item = &'a I
 pub(crate) fn version_of(whole: Option<&[StoredItem]>, splices: &[StoredSplice]) -> u32 {
     let changed = splices.iter().flat_map(|splice| &splice.insert);
     let items = whole.unwrap_or_default().iter().chain(changed);
-    if items.clone().any(StoredItem::differs) {
+    if items.clone().any(StoredItem::is_new) {
         NEWEST
     } else if items.clone().any(|item| item.heir().is_some()) {
         HEIRS

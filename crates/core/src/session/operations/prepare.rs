@@ -86,7 +86,8 @@ impl Session {
             let guard = slot.take()?;
             guard.catch_up(&io).await?;
             let front = fix(&io, &guard, fixed).await?;
-            if !slot.is_in_background() || guard.tokens() > guard.settings().hard_limit {
+            let fits = guard.tokens() <= guard.settings().hard_limit && !guard.state().has_too_many_bytes();
+            if !slot.is_in_background() || !fits {
                 return Ok(None);
             }
             prepared(&io, &guard, None, since, front).await.map(Some)
@@ -200,6 +201,7 @@ async fn prepared(
         }
         compaction::settle_reasoning(io, guard, run.trigger).await?;
     }
+    guard.state_mut().check_bytes(io)?;
     let Sending { nth, kept, items, usage, mended } = sendable::send(io, guard, since, front).await?;
     let live =
         if live.is_empty() { None } else { (TO_LIVE.enter(io).await?.placed)(io, guard, &live, &items)? };
