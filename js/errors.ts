@@ -15,6 +15,7 @@ export type ErrorCode =
   | "conflict"
   | "diverged"
   | "quota_exceeded"
+  | "limit_reached"
   | "too_large"
   | "store_unavailable"
   | "store_corrupt"

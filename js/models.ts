@@ -3,7 +3,7 @@
 import type { Catalogue } from "./catalogue.js";
 import { invalidOption } from "./checks.js";
 import { CompactionError } from "./errors.js";
-import type { CompactOptions, ModelFacts } from "./types.js";
+import type { CompactOptions, ModelFacts, SessionOptions } from "./types.js";
 
 let loading: Promise<Catalogue> | undefined;
 
@@ -18,16 +18,23 @@ export async function modelFacts(model: string): Promise<ModelFacts> {
   return found(await catalogue(), model);
 }
 
-/** The facts that these options need: none where they say the window, or name no model. */
-export async function factsFor(options: CompactOptions): Promise<ModelFacts | undefined> {
-  return needsFacts(options) ? modelFacts(options.model) : undefined;
+/** What the engine takes of them. */
+export type UsedFacts = Partial<Pick<ModelFacts, "contextWindow" | "maxOutputTokens" | "prices">>;
+
+/** The facts that these options need: none where they name no model, and no more than prices where they say the window. What is
+ *  no name is the engine's to refuse. */
+export async function factsFor(options: SessionOptions): Promise<UsedFacts | undefined> {
+  const { model, prices, limits } = options;
+  if (typeof model !== "string" || model.trim() === "") return undefined;
+  if (!saysWindow(options)) return modelFacts(model);
+  if (prices !== undefined || Object(limits).usd === undefined) return undefined;
+  const known = (await modelFacts(model)).prices;
+  return known && { prices: known };
 }
 
-/** Profiles say what a model takes, so they need no catalogue (`S5.12`). What is no name is the engine's to refuse. */
-function needsFacts(options: CompactOptions): options is CompactOptions & { model: string } {
-  const { model, contextWindow, presetOptions } = options;
-  if (contextWindow !== undefined || (presetOptions && "profiles" in presetOptions && presetOptions.profiles)) return false;
-  return typeof model === "string" && model.trim() !== "";
+/** Profiles say what a model takes, so they need no catalogue (`S5.12`). */
+function saysWindow({ contextWindow, presetOptions }: CompactOptions): boolean {
+  return contextWindow !== undefined || Boolean(presetOptions && "profiles" in presetOptions && presetOptions.profiles);
 }
 
 function catalogue(): Promise<Catalogue> {

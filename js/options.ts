@@ -4,8 +4,9 @@ import { checkSignal, invalidOption, plainOptions } from "./checks.js";
 import { toError, type EngineError, type Host } from "./driver.js";
 import { readOptions, type Call, type Given } from "./given.js";
 import { lazily } from "./lazily.js";
+import type { UsedFacts } from "./models.js";
 import { checkUrl } from "./provider.js";
-import type { CompactionReport, CompactionResult, CompactOptions, LedgerEntry, Message, ModelFacts, SessionOptions, Summarize } from "./types.js";
+import type { CompactionReport, CompactionResult, CompactOptions, LedgerEntry, Message, SessionOptions, Summarize } from "./types.js";
 
 /** The options of a call, checked. */
 export function engineOptions(options: CompactOptions | SessionOptions, call: Call): Given {
@@ -32,7 +33,7 @@ function checkMethods(host: Given["host"], path: string, names: readonly string[
 }
 
 /** The options for the engine, with what is known about the model. */
-export function withFacts({ values }: Given, facts: ModelFacts | undefined): Record<string, unknown> {
+export function withFacts({ values }: Given, facts: UsedFacts | undefined): Record<string, unknown> {
   if (!facts) return values;
   const { contextWindow, maxOutputTokens, prices } = facts;
   return { ...values, facts: plainOptions({ contextWindow, maxOutputTokens, prices }) };

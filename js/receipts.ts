@@ -9,7 +9,7 @@ import type { Verified } from "./types.js";
 
 /** Steps by their names in what is stored, which do not change. */
 const STEPS: Readonly<Record<string, string>> = {
-  ...Object.fromEntries(["admit", "clear", "offload", "compress", "age", "merge", "rollover"].map((step) => [step, step])),
+  ...Object.fromEntries(["admit", "clear", "offload", "compress", "age", "merge", "media", "rollover"].map((step) => [step, step])),
   summarise: "summarize",
 };
 /** Changes of the context that end no compaction. */
@@ -111,7 +111,7 @@ interface View {
 }
 
 interface Stored {
-  offloaded?: { index: number; body: unknown; offloads: { nth: number; reference: string; sha256: string }[] };
+  offloaded?: { index: number; body: unknown; offloads: { nth: number; reference: string; sha256: string; how?: string }[] };
   summary?: { checkpoint: string; body: unknown; covers: Range[] };
 }
 
@@ -247,7 +247,9 @@ class Archive {
     for (const { offloaded, summary } of items) {
       const sha256 = await hashOf(canonical((offloaded ?? summary)?.body ?? null));
       if (offloaded) {
-        const { index, offloads } = offloaded;
+        const { index } = offloaded;
+        // Images and documents are in their messages alone.
+        const offloads = offloaded.offloads.filter(({ how }) => how !== "media");
         const key = `${index} ${sha256}`;
         for (const { reference, sha256, nth } of offloads) this.#places.set(reference, { index, nth, sha256 });
         const texts = offloads.map(({ reference: ref, sha256 }) => ({ ref, sha256 }));

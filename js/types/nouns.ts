@@ -23,7 +23,7 @@ export interface SessionContext<M, N = NewMessageAmong<M>> {
    *  on the estimate of the whole prompt starts from that count; the threshold and `usage()` follow it. `usage` is a
    *  `Usage`, or the usage object of the provider or the AI SDK. `options.model` names a model other than that of the
    *  session's options. The correction is stored with the next change of the session and by `close`; `usage().correction`
-   *  explains it. With the option `tokenCounter` nothing is corrected. Throws `invalid_option` when the object does not say
+   *  explains it. With the option `tokenCounter` nothing is corrected. Each call adds what it cost to what `limits.usd` counts. Throws `invalid_option` when the object does not say
    *  how long the prompt was. Counts that cannot be of that prompt are ignored, with the event `warning`. */
   recordUsage(usage: Usage | object, options?: { model?: string }): void;
   /** Where every message of the session is now, by index: verbatim, summarized, offloaded, reduced or dropped. */
@@ -48,7 +48,7 @@ export interface SessionContext<M, N = NewMessageAmong<M>> {
 /** Access to messages that are no longer in the context, for the app and as tools for the model. */
 export interface SessionRecall {
   /** Reads the text of a reference (`LedgerEntry.ref`, `SearchHit.ref`): characters `offset` (default 0) to `offset +
-   *  limit` (default: the end). A lone surrogate counts as one character and is returned as U+FFFD. Rejects with
+   *  limit` (default: the end). Of an image or a document that left the prompt it says what it was. A lone surrogate counts as one character and is returned as U+FFFD. Rejects with
    *  `not_found` for a reference that this session did not issue. */
   read(ref: string, range?: { offset?: number; limit?: number }): Promise<string>;
   /** Searches the words of `query` in the whole conversation, offloaded and summarized messages included. Resolves to at most

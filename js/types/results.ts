@@ -37,18 +37,20 @@ export interface LedgerEntry {
    *  passed. */
   index: number;
   /** `verbatim`: in the context as it was given. `summarized`: a summary replaces it. `offloaded`: in the context, with a
-   *  reference in place of a text. `reduced`: in the context, shortened. `dropped`: left out of the last prompt, or out of
+   *  reference in place of a text, an image or a document. `reduced`: in the context, shortened. `dropped`: left out of the last prompt, or out of
    *  the context; `reason` says which. */
   fate: "verbatim" | "summarized" | "offloaded" | "reduced" | "dropped";
   /** The message of a summary quotes it in full. */
   quoted?: boolean;
   /** Id of the summary that replaces or quotes it, as in `Checkpoint.id`. */
   checkpoint?: string;
-  /** Reference of its first stored text, for `recall.read`. Of `compact()`, which stores nothing, none. */
+  /** Reference of the first text, image or document that left it, for `recall.read`, which gives the text, or says what the image
+   *  was. Of `compact()`, which stores nothing, none. */
   ref?: string;
-  /** The references of all its stored texts, if there are several. */
+  /** All its references, if there are several. */
   refs?: string[];
-  /** SHA-256 of the first stored text, in hex. Of an erased message: of the message. */
+  /** SHA-256 of the first text that left it, in hex; of an image, of the JSON of its part of the message. Of an erased message: of the
+   *  message. */
   sha256?: string;
   /** Index of the message with the result that its first result is shown as a difference from (`admit.rereads`). That one is in
    *  every prompt that this one is in. */
@@ -185,6 +187,13 @@ export interface Plan {
    *  left the context, each counted in `now` as one more call; measured on recorded coding sessions in preset `balanced`.
    *  Answers are not counted. Absent without prices. */
   cost?: { now: number; later: number; needs: number; currency: "USD" };
+  /** How far the session is from its `limits`; absent without any. `usd`: in USD, `spent` by the usage that was reported;
+   *  `prompts` go out until the limit is reached if each costs as much as the call that was reported last, and it is absent while
+   *  none was. `requestBytes`: bytes of the messages as JSON in UTF-8, now and after this plan. */
+  limits?: {
+    usd?: { limit: number; spent: number; left: number; prompts?: number };
+    requestBytes?: { limit: number; bytes: number; after: number };
+  };
   /** Why compaction cannot make the context fit, when it cannot; for people. */
   proof?: string;
 }

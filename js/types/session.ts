@@ -55,7 +55,7 @@ export interface ImportReport {
 
 /** The events of a session, for `session.on`, and what a listener receives. */
 export interface SessionEvents {
-  /** `count` old results were stored, with references in their place; that freed `freedTokens` tokens. */
+  /** `count` old results were stored, or images left out, with references in their place; that freed `freedTokens` tokens. */
   offload: { count: number; freedTokens: number };
   /** A summary replaced messages. Tokens of the context before and after, their difference, and how many references to stored
    *  texts left the context. */
@@ -251,7 +251,7 @@ export interface Session<M = Message, N = NewMessageAmong<M>> extends AsyncDispo
    *  if it has no message in common with the session, and with `invalid_message` if it is empty and the session is not. */
   sync(messages: readonly M[]): Promise<SyncResult>;
   /** Returns the messages to send now, compacted first if the preset's threshold is reached. Rejects with `context_overflow` when the context cannot be made to fit (`cause`: the error of a failed
-   *  summary, if that is why), `invalid_message` when no message could be sent, and `aborted` after `signal`. */
+   *  summary, if that is why), `limit_reached` where `limits.onExceed` is `throw`, `invalid_message` when no message could be sent, and `aborted` after `signal`. */
   prepare(options?: PrepareOptions): Promise<Prepared<M, N>>;
   /** One step of a loop that holds the whole history, as adapters of SDKs do: `context.recordUsage(usage)`, `sync(messages)`
    *  and `prepare({ tools, signal, force, live })`, in this order. Rejects with the errors of each. */

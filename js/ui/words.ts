@@ -58,6 +58,7 @@ const DONE: Readonly<Record<string, string>> = {
   summarize: "the past summarized",
   age: "checkpoints shortened",
   merge: "checkpoints merged",
+  media: "old images and documents left out",
   rollover: "restarted with a summary",
   repair: "messages corrected for the provider",
 } satisfies Record<Edit["kind"], string>;

@@ -68,7 +68,7 @@ const SESSION = {
   background: [true, /openSession/],
   recall: [true, /openSession/],
   handoff: [{ atFraction: 0.8 }, /openSession/],
-  limits: [{ storeTimeoutMs: 5_000 }, /openSession/],
+  limits: [{ storeTimeoutMs: 5_000, requestBytes: 20_000_000, onExceed: "throw" }, /openSession/],
   onDiverged: ["throw", /openSession/],
 };
 const CARRYING = { state: [{ when: "now" }, /give it to compact/] };

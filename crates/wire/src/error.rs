@@ -34,6 +34,8 @@ pub enum Code {
     Diverged,
     /// The store is full; nothing of the refused batch was written.
     QuotaExceeded,
+    /// A limit that the app set for a session is reached; `field` names the option.
+    LimitReached,
     /// A value is larger than the store or the engine accepts.
     TooLarge,
     /// The store cannot be opened or reached.
@@ -75,6 +77,7 @@ impl Code {
             Code::Conflict => "conflict",
             Code::Diverged => "diverged",
             Code::QuotaExceeded => "quota_exceeded",
+            Code::LimitReached => "limit_reached",
             Code::TooLarge => "too_large",
             Code::StoreUnavailable => "store_unavailable",
             Code::StoreCorrupt => "store_corrupt",
@@ -106,6 +109,7 @@ impl Code {
             Conflict,
             Diverged,
             QuotaExceeded,
+            LimitReached,
             TooLarge,
             StoreUnavailable,
             StoreCorrupt,

@@ -18,6 +18,7 @@ mod foreign;
 mod gemini;
 mod identity;
 mod mark;
+mod media;
 pub mod message;
 pub mod named;
 pub mod objects;
@@ -43,13 +44,14 @@ pub use decimal::decimal;
 pub use detect::{detect, rate};
 pub use error::{Code, Error, ErrorParts, Result};
 pub use identity::{Hints, Identity, identity};
+pub use media::{ShownMedia, media_of, with_block, with_media_texts};
 pub use past::Past;
 pub use prose::with_text;
 pub use react::compare as compare_trajectories;
 pub use tools::{Calling, Tool, Tools};
 pub use trailing::{Rest, end, with_end, without_end};
 
-use crate::message::Message;
+use crate::message::{Media, Message};
 use crate::work::WorkDone;
 use serde::de::value::StrDeserializer;
 use serde::{Deserialize, Serialize};
@@ -276,6 +278,32 @@ pub trait Rules: Calling + Sync {
     /// object, and when the provider holds them to something else: a record of its own, a signature, what was said after
     /// them in the same message.
     fn with_call_arguments(&self, message: &Value<'_>, nth: usize, arguments: &str) -> Option<String>;
+
+    /// Where a message, or a block of one, holds an array of blocks that may be media: the fields on the way to it; empty for
+    /// none.
+    fn media_path(&self, _value: &Value<'_>) -> &'static [&'static str] {
+        &[]
+    }
+
+    /// What a block of such an array shows that is no text, where a text can stand for it.
+    fn shown(&self, _block: &Value<'_>) -> Option<Media> {
+        None
+    }
+
+    /// A block of such an array that says this.
+    fn telling<'v>(&self, text: &str) -> Value<'v> {
+        edit::text_block(text)
+    }
+
+    /// Says this beside such an array, where no text can stand in it; false where one can.
+    fn tell_beside(&self, _holder: &mut Value<'_>, _text: &str) -> bool {
+        false
+    }
+
+    /// Fields of `message` that an edit of its blocks makes void.
+    fn void_fields(&self, _message: &Value<'_>) -> &'static [&'static str] {
+        &[]
+    }
 
     /// Checks the provider's rules. `strict` adds those that only some servers enforce (alternation, system first).
     fn validate(&self, messages: &[Value<'_>], strict: bool) -> Vec<Problem>;

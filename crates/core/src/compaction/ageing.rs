@@ -311,7 +311,7 @@ async fn ask(run: &Run<'_>, texts: &[String], level: Level, spent: &mut CallCost
     let request = Rc::new(summary::again(texts, level, range, settings.summary_model.clone()));
     let purpose = if texts.len() > 1 { Purpose::Checkpoints } else { Purpose::Age };
     let mut job = ShorterCheckpoint { run, request, purpose };
-    super::ask::ask(run.io, &settings, &Job::default(), &mut job, spent).await
+    super::ask::ask(run, &Job::default(), &mut job, spent).await
 }
 
 /// Asking for a shorter checkpoint.

@@ -80,12 +80,12 @@ pub(super) enum Judged<T> {
 
 /// Asks until an answer is acceptable or the attempts are used up. What was answered before a crash is taken from `stored`.
 pub(super) async fn ask<J: SummaryJob>(
-    io: &Io,
-    settings: &Settings,
+    run: &Run<'_>,
     stored: &Job,
     job: &mut J,
     spent: &mut CallCost,
 ) -> Result<J::Written> {
+    let (io, settings) = (run.io, &*run.settings());
     let request = job.question().await?;
     let question = question_of(settings, &request, job.purpose())?;
     if let Some(text) = stored.take(io, &question)
@@ -109,6 +109,7 @@ pub(super) async fn ask<J: SummaryJob>(
         match answer {
             Ok((text, usage)) => {
                 spent.add(CallCost { calls: 0, usage });
+                run.charge(usage);
                 let reason = match job.accept(&text).await? {
                     Judged::Lacking(written, reason) if lacking.is_none() && attempt < of => {
                         (lacking, wait) = (Some(written), 0);
@@ -168,7 +169,7 @@ pub(super) async fn ask_each<J: SummaryJob<Written = String>>(
     for job in jobs {
         work.push(Box::pin(async {
             let mut cost = CallCost::default();
-            let answer = ask(io, &settings, stored, job, &mut cost).await;
+            let answer = ask(run, stored, job, &mut cost).await;
             if let Err(error) = &answer {
                 job.gave_up(io, error);
             }

@@ -72,7 +72,8 @@ fn survey(view: &View) -> Result<(usize, Vec<Found>)> {
                     let purpose = waiting.get_mut(result.call_id.as_ref()).and_then(Vec::pop);
                     // What the model read back stays as it was read.
                     let closed = item.origin.is_replaced(Placeholder::Compressed, nth)
-                        || answered.get(nth) == Some(&true);
+                        || answered.get(nth) == Some(&true)
+                        || item.origin.lacks_media();
                     let may = |place: &Place| !closed && !view.is_pinned(place.index);
                     if let Some(place) = item.origin.place().filter(may) {
                         let text = result.text.to_string();

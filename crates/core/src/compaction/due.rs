@@ -1,7 +1,7 @@
 //! Whether there is anything to do before a prompt is sent. It is asked every time, and most times there is not: the ladder,
 //! which most conversations never need, is climbed only then.
 
-use super::{admit, clear, emergency, process, reread, server};
+use super::{admit, clear, emergency, media, process, reread, server};
 use crate::log::View;
 use crate::policy::{Rung, Trigger};
 
@@ -17,6 +17,7 @@ pub(crate) fn is_due(view: &View, trigger: Trigger) -> bool {
             Rung::Clear => clear::may_clear(view),
             // It reads the results first.
             Rung::Compress => true,
+            Rung::Media => media::may_leave(view),
             Rung::Rollover => !emergency::has_room(view),
             // These are for a context that acts, or does not fit.
             Rung::Offload | Rung::Summarise | Rung::Age | Rung::Merge => false,

@@ -6,7 +6,7 @@ use super::last;
 use super::replace::{self, Move};
 use super::result::CompactionResult;
 use super::rung::RungWork;
-use crate::context::{Item, Origin, Place, Placeholder};
+use crate::context::{Item, Origin, Place};
 use crate::error::{Code, Error, Result};
 use crate::log::View;
 use crate::order;
@@ -145,8 +145,8 @@ pub(super) struct Least {
     pub(super) proposal: Option<Proposal>,
     /// Earlier summaries become shorter.
     pub(super) ages: bool,
-    /// The shortest that stands for each result and input.
-    shortest: HashMap<(usize, usize, bool), (usize, Move)>,
+    /// The shortest that stands for each result, input and image, by its message and its order in it.
+    shortest: HashMap<(usize, u64), (usize, Move)>,
 }
 
 impl Least {
@@ -154,11 +154,12 @@ impl Least {
     pub(super) fn replace(&mut self, view: &View, moves: Vec<Move>) {
         for Move { at, item, blobs } in moves {
             for blob in blobs {
-                let key = (at, blob.blob.offload.nth, blob.blob.offload.how == Placeholder::Input);
+                let key = (at, blob.blob.offload.order());
                 let tokens = view.settings.estimator.text(&blob.text);
-                if tokens >= view.settings.estimator.text(&blob.blob.text)
-                    || self.shortest.get(&key).is_some_and(|(least, _)| *least <= tokens)
-                {
+                // The encoding of an image is no text that counts.
+                let is_longer =
+                    !blob.blob.offload.is_media() && tokens >= view.settings.estimator.text(&blob.blob.text);
+                if is_longer || self.shortest.get(&key).is_some_and(|(least, _)| *least <= tokens) {
                     continue;
                 }
                 self.shortest.insert(key, (tokens, Move { at, item: item.clone(), blobs: vec![blob] }));
@@ -168,9 +169,8 @@ impl Least {
 
     /// The same session with each result and input as short as that.
     async fn bare(&mut self, io: &Io, view: &View) -> Result<View> {
-        let each = self.shortest.drain().map(|((_, nth, is_input), (_, planned))| ((nth, is_input), planned));
-        let each =
-            order::by_key(each.collect(), |((nth, is_input), _)| ((*nth as u64) << 1) | u64::from(*is_input));
+        let each = self.shortest.drain().map(|((_, order), (_, planned))| (order, planned));
+        let each = order::by_key(each.collect(), |(order, _)| *order);
         let moves = replace::joined(each.into_iter().map(|(_, planned)| planned).collect());
         let (splices, ..) = replace::replaced(io, view, &moves).await?;
         let mut bare = view.clone();

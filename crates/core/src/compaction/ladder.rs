@@ -1,13 +1,13 @@
 //! The ladder: one climb, for the real run and for the dry run, over rungs that it knows as values.
 
 use super::floor::{floor, overflow, settle};
-use super::result::{Plan, PlanCost, RungPlan};
+use super::result::{Plan, PlanBytes, PlanCost, PlanLimits, PlanUsd, RungPlan};
 use super::rung::{ClimbPart, Climbed, Run, RungSpec, RungWork, reason, reduce};
 use super::writer::Writer;
 use super::{last, server};
 use crate::error::{Code, Result};
 use crate::log::SessionGuard;
-use crate::policy::cost::{CostSnapshot, Prices, Rule};
+use crate::policy::cost::{CostSnapshot, Prices, Rule, usd};
 use crate::policy::{Rung, Trigger};
 use crate::step::Io;
 use std::rc::Rc;
@@ -23,6 +23,7 @@ fn spec(rung: Rung) -> &'static RungSpec {
         Rung::Summarise => &super::summarise::RUNG,
         Rung::Age => &super::ageing::RUNG,
         Rung::Merge => &super::checkpoint_budget::RUNG,
+        Rung::Media => &super::media::RUNG,
         Rung::Rollover => &super::emergency::RUNG,
     }
 }
@@ -95,7 +96,7 @@ async fn walk(run: &Run<'_>, done: &mut Climbed) -> Result<()> {
 /// What a climb would do: the same climb, on a copy, with nobody who writes.
 pub(crate) async fn plan(io: &Io, copy: &SessionGuard, trigger: Trigger) -> Result<Plan> {
     let view = copy.view();
-    let settings = Rc::clone(&view.settings);
+    let (settings, bytes) = (Rc::clone(&view.settings), view.context.bytes());
     let (tokens, limit, hard_limit) = (view.usage.tokens, copy.state().threshold(), settings.hard_limit);
     let (due, by_price) = (view.usage.is_due, copy.state().is_due_by_price());
     let floor = floor(io, &view, trigger, false).await?;
@@ -142,13 +143,25 @@ pub(crate) async fn plan(io: &Io, copy: &SessionGuard, trigger: Trigger) -> Resu
         limit,
         floor: floor.total,
         cost: moment.map(|moment| cost(&copy.state().prices(), copy.state().row.steps, moment, &rungs)),
+        limits: limits(copy, bytes),
         proof: (floor.total > hard_limit).then(|| floor.to_string()),
         edits: rungs,
     })
 }
 
-/// A USD in [`crate::policy::cost::CallCost`].
-const USD: f64 = 1e12;
+/// How far the session is from the limits that the app set. `copy` is as it would be afterwards; its prompt has so many
+/// `bytes` now.
+fn limits(copy: &SessionGuard, bytes: usize) -> Option<PlanLimits> {
+    let limits = copy.settings().limits;
+    let spent = copy.state().spent();
+    let cost = limits.cost.map(|limit| {
+        let left = limit.saturating_sub(spent.cost);
+        let prompts = (spent.last > 0).then(|| left.div_ceil(spent.last));
+        PlanUsd { limit: usd(limit), spent: usd(spent.cost), left: usd(left), prompts }
+    });
+    let bytes = limits.bytes.map(|limit| PlanBytes { limit, bytes, after: copy.context().bytes() });
+    (cost.is_some() || bytes.is_some()).then_some(PlanLimits { usd: cost, request_bytes: bytes })
+}
 
 /// What the calls to come would cost, with this plan and without. As many are expected as there were.
 fn cost(prices: &Prices, steps: u64, mut moment: CostSnapshot, rungs: &[RungPlan]) -> PlanCost {
@@ -159,10 +172,5 @@ fn cost(prices: &Prices, steps: u64, mut moment: CostSnapshot, rungs: &[RungPlan
     }
     let (rule, calls) = (Rule::TUNED, steps.max(1));
     let (now, later) = moment.over(prices, &rule, calls);
-    PlanCost {
-        now: now as f64 / USD,
-        later: later as f64 / USD,
-        needs: rule.needs_of_100(calls),
-        currency: "USD",
-    }
+    PlanCost { now: usd(now), later: usd(later), needs: rule.needs_of_100(calls), currency: "USD" }
 }

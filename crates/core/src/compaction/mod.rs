@@ -21,6 +21,7 @@ mod ladder;
 mod laid_down;
 mod last;
 pub(crate) mod lean;
+mod media;
 mod offload;
 mod parts;
 mod process;
@@ -42,7 +43,8 @@ mod write;
 mod writer;
 
 pub use result::{
-    CompactionPreview, CompactionResult, Edit, FateChange, OffloadReport, Plan, PlanCost, RungPlan,
+    CompactionPreview, CompactionResult, Edit, FateChange, OffloadReport, Plan, PlanBytes, PlanCost,
+    PlanLimits, PlanUsd, RungPlan,
 };
 pub use stage::{LADDER, Ladder, TO_LADDER};
 pub use trajectory::{Compression, Execution, ReactStats, Trajectory, TrajectoryMetadata, TrajectoryTurn};

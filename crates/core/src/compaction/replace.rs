@@ -5,7 +5,7 @@ use super::calls::facts;
 use super::lean::{self, Newest};
 use super::result::{Edit, OffloadReport};
 use super::rung::Run;
-use super::{offload, reasoning};
+use super::{media, offload, reasoning};
 use crate::context::{
     ExchangePart, Item, MessageSource, Offload, Origin, Place, Placeholder, RECALL_READ, Splice,
 };
@@ -236,6 +236,10 @@ pub(super) fn moves(
         if !has_some || !may(item) || view.is_pinned(place.index) {
             continue;
         }
+        // Its texts are not those that the log has.
+        if how != Placeholder::Input && item.origin.lacks_media() {
+            continue;
+        }
         let value = wire::parse(place.index, &item.body)?;
         let message = view.format.wire().read(place.index, &value)?;
         // What others lean on stays as long as one of them is not in the range.
@@ -286,6 +290,7 @@ pub(crate) fn reference_of(secret: &str, index: usize, how: Placeholder, nth: us
     let kind = match how {
         Placeholder::Input => "input/",
         Placeholder::Text => "text/",
+        Placeholder::Media => "media/",
         _ => "",
     };
     ids::reference(secret, index, kind, nth)
@@ -302,6 +307,7 @@ pub(crate) fn with_text(
     match offload.how {
         Placeholder::Input => rules.with_call_arguments(message, nth, text),
         Placeholder::Text => wire::with_text(format, message, nth, text),
+        Placeholder::Media => None,
         _ => rules.with_result_text(message, nth, text),
     }
 }
@@ -312,9 +318,14 @@ fn edited(format: Format, planned: &Move) -> Result<Item> {
         || Error::new(Code::Poisoned, "a tool result or an input could not be replaced in its own message");
     let place = planned.item.origin.place().ok_or_else(broken)?;
     let mut body = Rc::clone(&planned.item.body);
-    for Replacement { blob, text } in &planned.blobs {
+    let (media, texts): (Vec<_>, Vec<_>) = planned.blobs.iter().partition(|new| new.blob.offload.is_media());
+    for Replacement { blob, text } in texts {
         let value = wire::parse(place.index, &body)?;
         body = Rc::from(with_text(format, &value, &blob.offload, text).ok_or_else(broken)?);
+    }
+    if !media.is_empty() {
+        let value = wire::parse(place.index, &body)?;
+        body = Rc::from(media::without(format, &value, media).ok_or_else(broken)?);
     }
     let mut offloads = planned.item.origin.offloads().to_vec();
     offloads.extend(planned.blobs.iter().map(|replacement| replacement.blob.offload.clone()));
@@ -381,10 +392,16 @@ pub(super) async fn run(
         });
     }
     if count > 0 {
-        edit.detail = Some(text::counted(count, "result", "results"));
-        let did = if silent { "Cleared" } else { "Offloaded" };
+        let (one, many) = if rung == Rung::Media { media::WORDS } else { ("result", "results") };
+        edit.detail = Some(text::counted(count, one, many));
+        let did = match rung {
+            Rung::Media => "Left out",
+            _ if silent => "Cleared",
+            _ => "Offloaded",
+        };
         let level = if silent { LogLevel::Debug } else { LogLevel::Info };
-        let what = text::counted(count, "tool result", "tool results");
+        let (one, many) = if rung == Rung::Media { media::WORDS } else { ("tool result", "tool results") };
+        let what = text::counted(count, one, many);
         io.log(level, format!("{did} {what}, {} tokens freed", edit.freed_tokens));
         if !silent {
             io.tell(Effect::Notify(Notice::Offload { count, freed_tokens: edit.freed_tokens }));
@@ -471,12 +488,15 @@ pub(super) async fn replaced(
         splices.push(Splice { at: planned.at, remove: 1, insert: vec![item] });
         blobs.extend(planned.blobs.iter().map(|replacement| replacement.blob.clone()));
     }
+    // Media are in the log alone.
+    blobs.retain(|blob: &NewBlob| !blob.offload.is_media());
     let (splices, more) = lean::settle(io, view, splices, Newest::Short).await?;
     let (splices, of_reasoning) = reasoning::unbind(io, view, splices).await?;
     Ok((splices, blobs, freed.saturating_add_signed(-more) + of_reasoning))
 }
 
-/// The message of an offloaded item with its texts back in place; `texts` are those of its offloads, in order.
+/// The message of an offloaded item with its texts back in place; `texts` are those of its offloads, in order. Media stay what
+/// they are told as.
 pub(super) fn restored(format: Format, item: &Item, texts: &[String]) -> Result<Rc<str>> {
     let mut body = Rc::clone(&item.body);
     for (offload, text) in item.origin.offloads().iter().zip(texts) {

@@ -175,6 +175,7 @@ impl<'v> KnownResults<'v> {
             }
             let item = self.item(other.index)?;
             let is_replaced = item.origin.is_replaced(Placeholder::Difference, other.nth)
+                || item.origin.lacks_media()
                 || self.replaced.contains(&(other.index, other.nth));
             if is_own && is_replaced {
                 continue;

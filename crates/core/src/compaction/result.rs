@@ -72,6 +72,43 @@ pub struct PlanCost {
     pub currency: &'static str,
 }
 
+/// How far a session is from the limits that the app set (`X5`, `X13`).
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct PlanLimits {
+    /// From what it may cost.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub usd: Option<PlanUsd>,
+    /// From what its prompts may hold.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub request_bytes: Option<PlanBytes>,
+}
+
+/// How far a prompt is from what it may hold, in bytes of its messages as JSON in UTF-8.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct PlanBytes {
+    /// What it may hold.
+    pub limit: usize,
+    /// What it holds now.
+    pub bytes: usize,
+    /// What it would hold after the plan.
+    pub after: usize,
+}
+
+/// How far a session is from what it may cost, in USD.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct PlanUsd {
+    /// What it may cost.
+    pub limit: f64,
+    /// What its calls cost, as far as they were reported.
+    pub spent: f64,
+    /// What is left of it.
+    pub left: f64,
+    /// Prompts until it is reached, if each costs as much as the newest call that was reported.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub prompts: Option<u64>,
+}
+
 /// A rung of a plan.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -123,6 +160,9 @@ pub struct Plan {
     /// What the calls that are still to come would cost, where prices are known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cost: Option<PlanCost>,
+    /// How far the session is from its limits, where it has some.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub limits: Option<PlanLimits>,
     /// Why compaction cannot help, when it cannot.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub proof: Option<String>,

@@ -13,7 +13,7 @@ use crate::log::sent::LastPrompt;
 use crate::log::{Cause, ContextChange, Job, LogReader, SessionGuard, View};
 use crate::policy::{Rung, Settings, Trigger};
 use crate::recall::Archive;
-use crate::step::{Effect, Io, Notice, Work};
+use crate::step::{Effect, Io, Notice, ReportedUsage, Work};
 use crate::summary::keep::Collected;
 use std::borrow::Cow;
 use std::cell::RefMut;
@@ -145,6 +145,13 @@ impl<'r> Run<'r> {
     /// True for a message of the app that was erased.
     pub(super) fn is_erased(&self, index: usize) -> bool {
         self.guard.state().row.is_erased(index)
+    }
+
+    /// A call of a model was reported.
+    pub(super) fn charge(&self, usage: Option<ReportedUsage>) {
+        if let Some(usage) = usage {
+            self.guard.state_mut().charge_summary(&usage.into());
+        }
     }
 
     /// The most that the store takes in one batch.

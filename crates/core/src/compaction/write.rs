@@ -131,7 +131,7 @@ pub(super) async fn write(
         }
     }
     if by_model(&settings, rung) {
-        let written = ask(io, &settings, job, &mut asking, spent).await;
+        let written = ask(run, job, &mut asking, spent).await;
         spent.add(asking.spent);
         match written {
             Ok((text, items)) => {
@@ -219,6 +219,10 @@ async fn restore(run: &Run<'_>, format: Format, proposal: &Proposal) -> Result<V
         }
         let mut texts = Vec::new();
         for offload in item.origin.offloads() {
+            if offload.is_media() {
+                texts.push(String::new());
+                continue;
+            }
             let reference = &offload.reference;
             texts.push(match archive.text(io, reference).await {
                 Ok(text) => text,

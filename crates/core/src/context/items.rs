@@ -84,6 +84,8 @@ pub struct Totals {
     pub largest: usize,
     /// Messages in which the provider compacted what was before them.
     pub by_server: usize,
+    /// Bytes of all messages as JSON in UTF-8.
+    pub bytes: usize,
 }
 
 impl Totals {
@@ -109,6 +111,7 @@ impl Totals {
         };
         *category = by(*category, tokens);
         self.tokens = by(self.tokens, tokens);
+        self.bytes = by(self.bytes, item.body.len());
         self.calls = by(self.calls, item.size.calls);
         self.results = by(self.results, item.size.results);
         self.clearable = by(self.clearable, item.size.clearable);
@@ -158,6 +161,12 @@ impl Context {
     /// All of them with their positions, the newest first, for whoever soon has enough.
     pub(crate) fn newest(&self) -> impl Iterator<Item = (usize, &Item)> {
         self.items.iter().enumerate().rev().inspect(|_| work::note(WorkDone::Items, 1))
+    }
+
+    /// Bytes of the messages as a JSON array in UTF-8.
+    pub(crate) fn bytes(&self) -> usize {
+        // Commas and brackets.
+        self.totals.bytes + self.items.len().max(1) + 1
     }
 
     /// How many there are.
@@ -224,9 +233,9 @@ impl Context {
         found.map(|(index, offload)| (index, offload.clone()))
     }
 
-    /// The references that this context shows or replaces, in order, with the hashes of their texts.
+    /// The references of stored texts that this context shows or replaces, in order, with the hashes of the texts.
     pub(crate) fn references(&self) -> BTreeMap<String, String> {
-        let offloads = self.offloads();
+        let offloads = self.offloads().filter(|(_, offload)| !offload.is_media());
         order::map(offloads.map(|(_, offload)| (offload.reference.clone(), offload.sha256.clone())))
     }
 

@@ -109,6 +109,7 @@ const CLEARED: &str = "an old result was cleared, its call stays; the reference 
 const COMPRESSED: &str = "a result was compressed; the reference reads the original";
 const DIFFERS: &str =
     "a result is told as what differs from that of its basis; the reference reads all of it";
+const MEDIA_LEFT: &str = "an image, document or the like was left out to keep the request small; the log keeps it, and the reference says what it was";
 const SHORTENED: &str = "what was too long in it was shortened; without a session nothing keeps the original";
 const RESTORED: &str = "it came after a snapshot that was restored; the log keeps it";
 const REMOVED: &str = "it was removed from the context; the log keeps it";
@@ -229,7 +230,8 @@ fn runs(context: &Context) -> Vec<FateRun> {
                     | Placeholder::Processed
                     | Placeholder::Input
                     | Placeholder::Text
-                    | Placeholder::Difference => None,
+                    | Placeholder::Difference
+                    | Placeholder::Media => None,
                     Placeholder::Cleared => Some(CLEARED),
                     Placeholder::Compressed => Some(COMPRESSED),
                 });
@@ -241,6 +243,7 @@ fn runs(context: &Context) -> Vec<FateRun> {
                     nothing_else.then_some(COMPACTION_REMOVED),
                     did.filter(|_| !refers),
                     basis.map(|_| DIFFERS),
+                    offloads.iter().any(Offload::is_media).then_some(MEDIA_LEFT),
                     reasoning_removed.then_some(REASONING_REMOVED),
                 ];
                 let reasons: Vec<&str> = reasons.into_iter().flatten().collect();

@@ -138,13 +138,13 @@ crate::wire::record!(Place {
 /// A tool result in the store, or the input of a call, or a text of the user.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Offload {
-    /// Which result of its message, from 0; which call, when it is the input of one.
+    /// Which result of its message, from 0; which call, when it is the input of one. Of media, how many left the message before.
     pub nth: usize,
     /// `off_` + 26 characters.
     pub reference: String,
-    /// Of its UTF-8 text, in hex.
+    /// Of its UTF-8 text, in hex; of media, of the JSON text of their block.
     pub sha256: String,
-    /// Characters.
+    /// Characters; 0 of media.
     pub chars: usize,
     /// What replaces it.
     pub how: Placeholder,
@@ -181,6 +181,9 @@ pub enum Placeholder {
     Text,
     /// Its reference and what differs from an earlier result, which stands in the context (`X1`).
     Difference,
+    /// It is a picture, a document or the like: its reference, and what it was (`X5`). The log alone has it: nothing of it is
+    /// stored a second time.
+    Media,
 }
 
 crate::wire::named!(Placeholder {
@@ -192,14 +195,16 @@ crate::wire::named!(Placeholder {
     Input = "input",
     Text = "text",
     Difference = "difference",
+    Media = "media",
 });
 
 impl Placeholder {
-    /// What it stands for: a result, the input of a call, or a text of the user.
+    /// What it stands for: a result, the input of a call, a text of the user, or media.
     fn kind(self) -> u64 {
         match self {
             Placeholder::Input => 1,
             Placeholder::Text => 2,
+            Placeholder::Media => 3,
             _ => 0,
         }
     }
@@ -209,6 +214,7 @@ impl Placeholder {
         match self {
             Placeholder::Input => message.calls().map(|call| call.arguments.as_ref()).collect(),
             Placeholder::Text => message.texts().collect(),
+            Placeholder::Media => Vec::new(),
             _ => message.results().map(|result| result.text.as_ref()).collect(),
         }
     }
@@ -223,17 +229,23 @@ impl Placeholder {
                 | Placeholder::Input
                 | Placeholder::Text
                 | Placeholder::Difference
+                | Placeholder::Media
         )
     }
 }
 
 impl Offload {
-    /// True for a result; else it is the input of a call, or a text of the user.
+    /// True for a picture, a document or the like, which the log alone has.
+    pub fn is_media(&self) -> bool {
+        self.how == Placeholder::Media
+    }
+
+    /// True for a result; else it is the input of a call, a text of the user, or media.
     pub fn is_result(&self) -> bool {
         self.how.kind() == 0
     }
 
-    /// Where it was in its message, in order: results, then inputs, then texts.
+    /// Where it was in its message, in order: results, then inputs, then texts, then media.
     pub(crate) fn order(&self) -> u64 {
         (self.how.kind() << 32) | self.nth as u64
     }
@@ -289,6 +301,11 @@ impl Origin {
     /// True when the `nth` text of the kind of `how` was moved to the store.
     pub(crate) fn is_replaced(&self, how: Placeholder, nth: usize) -> bool {
         self.offloads().iter().any(|offload| offload.nth == nth && offload.how.kind() == how.kind())
+    }
+
+    /// True where media left the message: what is told of them is one more text of it, or of a result in it.
+    pub(crate) fn lacks_media(&self) -> bool {
+        self.offloads().iter().any(Offload::is_media)
     }
 
     /// The messages that a summary of ours quotes verbatim.

@@ -14,6 +14,7 @@
 //! | I9 | pages of terms are what the log makes of them; one that cannot be read is made again when it is needed |
 
 use super::NewBlob;
+use super::offloads::block_of;
 use super::record::{self, LogRow, RowKind, SessionRow, Unread, ViewNote};
 use super::snapshots::{SnapshotMark, read_note};
 use crate::context::{Departed, Offload, conserve_origins};
@@ -319,6 +320,15 @@ pub(crate) fn resolves(
     found: &mut Findings,
 ) {
     let reference = &offload.reference;
+    if offload.is_media() {
+        let is_there = |body: &str| {
+            wire::parse(*index, body).is_ok_and(|value| block_of(format, &value, offload).is_some())
+        };
+        if body.is_some_and(|body| !is_there(body)) {
+            found.add("I2", format!("{reference} is nothing that message {index} shows"));
+        }
+        return;
+    }
     let Ok(stored) = stored else {
         return found
             .add("I2", format!("{reference} of message {index} is missing, or is not what was stored"));

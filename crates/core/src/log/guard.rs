@@ -7,6 +7,7 @@ use crate::context::Context;
 use crate::error::{Code, Error, Result};
 use crate::policy::Settings;
 use crate::wire::Format;
+use crate::wire::provider::Usage;
 use std::cell::{Cell, Ref, RefCell, RefMut};
 use std::rc::Rc;
 
@@ -82,9 +83,9 @@ impl SessionCell {
     /// Learns what the provider counted for the last prompt; false when that cannot be it.
     ///
     /// Errors: [`Code::Closed`].
-    pub(crate) fn report(&self, tokens: u64, model: Option<String>) -> Result<bool> {
+    pub(crate) fn report(&self, usage: &Usage, model: Option<String>) -> Result<bool> {
         self.check_open()?;
-        Ok(self.0.state.borrow_mut().report(tokens, model))
+        Ok(self.0.state.borrow_mut().report(usage, model))
     }
 
     /// Looks at the state, between operations or during one.

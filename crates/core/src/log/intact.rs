@@ -164,7 +164,7 @@ pub(super) async fn view(io: &Io, sid: &str, generation: u64, rows: u64) -> Resu
 
 /// The offloads that items refer to: by reference, the hash of the text.
 pub(super) fn offloads_of(items: &[Unread]) -> BTreeMap<String, String> {
-    let wanted = items.iter().flat_map(|(origin, _)| origin.offloads());
+    let wanted = items.iter().flat_map(|(origin, _)| origin.offloads()).filter(|offload| !offload.is_media());
     order::map(wanted.map(|offload| (offload.reference.clone(), offload.sha256.clone())))
 }
 

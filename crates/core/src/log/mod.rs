@@ -1,5 +1,6 @@
 //! What is stored of a session, and its state in memory: the log, the views over it, and the batches that change both.
 
+mod bill;
 pub(crate) mod check;
 pub(crate) mod deletion;
 mod due;
@@ -9,6 +10,7 @@ pub(crate) mod intact;
 mod jobs;
 pub(crate) mod keyed;
 pub(crate) mod known;
+mod limits;
 mod loss;
 pub(crate) mod migrations;
 pub(crate) mod offloads;

@@ -12,7 +12,8 @@ use crate::error::{Code, Error, Result};
 use crate::keys::batch::{Key, KeyPart, keys};
 use crate::keys::ids;
 use crate::step::{Io, Scan};
-use crate::wire::{self, Format};
+use crate::wire::{self, Format, ShownMedia};
+use serde_json_borrow::Value;
 use std::collections::{BTreeMap, HashSet};
 use std::rc::Rc;
 
@@ -32,6 +33,9 @@ pub(crate) struct NewBlob {
 impl NewBlob {
     /// Rows that it takes in the batch that refers to it.
     pub(crate) fn rows(&self) -> usize {
+        if self.offload.is_media() {
+            return 0;
+        }
         if self.is_big() { 2 } else { self.copied().div_ceil(PART) + 1 }
     }
 
@@ -230,6 +234,11 @@ impl NewBlob {
     /// With its text from its message; `None` where that does not have it.
     fn in_message(self, format: Format, body: &str) -> Result<Option<NewBlob>> {
         let value = wire::parse(self.index, body)?;
+        if self.offload.is_media() {
+            return Ok(
+                block_of(format, &value, &self.offload).map(|text| NewBlob { text: text.into(), ..self })
+            );
+        }
         let message = format.wire().read(self.index, &value)?;
         let text = self.offload.text_in(&message);
         let text = text.filter(|text| ids::sha256_hex(text.as_bytes()) == self.offload.sha256);
@@ -248,6 +257,13 @@ impl NewBlob {
         }
         self
     }
+}
+
+/// The block of a message, JSON text, that media which left it were.
+pub(crate) fn block_of(format: Format, message: &Value<'_>, offload: &Offload) -> Option<String> {
+    let media = wire::media_of(format, message);
+    let mut blocks = media.iter().map(ShownMedia::json);
+    blocks.find(|block| ids::sha256_hex(block.as_bytes()) == offload.sha256)
 }
 
 /// True when anything of an offload is in the store.

@@ -10,6 +10,7 @@ pub(crate) use view::{
     store_items, version_of,
 };
 
+use super::bill::Bill;
 use super::known::KeyChain;
 use super::price::Paid;
 use super::snapshots::SnapshotMark;
@@ -66,6 +67,8 @@ pub(crate) struct SessionRow {
     pub pending_step: bool,
     /// What its calls paid for a larger context, where the prices decide when it is compacted.
     pub paid: Paid,
+    /// What its calls cost, as far as that was reported.
+    pub spent: Bill,
     /// Indices of the messages that the app pinned (`S4.3`), ascending.
     pub pins: Vec<usize>,
     /// Tokens of those, as they were when they were pinned.
@@ -124,6 +127,7 @@ crate::wire::record!(SessionRow {
     attempted_at = "attemptedAt" or nothing,
     pending_step = "pendingStep",
     paid = "paid" or nothing,
+    spent = "spent" or nothing,
     pins = "pins" or nothing,
     pinned_tokens = "pinnedTokens" or nothing,
     rejected = "rejected" or nothing,

@@ -350,7 +350,7 @@ async fn restore_results(io: &Io, sid: &str, items: &mut [Unread]) -> Result<usi
     let mut restored = 0;
     for (origin, body) in items {
         if let Origin::Edited { place, offloads, .. } = origin
-            && offloads.iter().any(|offload| !there.contains(&offload.reference))
+            && offloads.iter().any(|offload| !offload.is_media() && !there.contains(&offload.reference))
         {
             (*origin, *body) = (Origin::Message(*place), None);
             restored += 1;

@@ -6,8 +6,10 @@ mod pending;
 pub(crate) use change::{ContextChange, Restored, Summarised};
 pub(crate) use pending::{FormatDecision, PendingMessage};
 
+use super::bill::{Bill, Spending};
 use super::keyed;
 use super::known::KnownMessages;
+use super::limits::LimitsTold;
 use super::price::Paid;
 use super::record::{
     self, Cause, LogRow, NameRow, RowKind, SCHEMA, SessionRow, ViewNote, ViewRow, WholeView,
@@ -84,6 +86,10 @@ pub(crate) struct State {
     pub(crate) pays: bool,
     /// Where they decide: calls until they will, about.
     pub(crate) calls_left: Option<u64>,
+    /// What its calls cost that is in no row yet.
+    pub(super) spending: Spending,
+    /// What the app was told of its limits.
+    pub(super) limits_told: LimitsTold,
     /// What reports of prompts taught; the row has it since the last commit.
     pub(crate) calibrations: Calibrations,
     /// The model that was reported last, where that is not the options'.
@@ -164,6 +170,7 @@ impl State {
             attempted_at: None,
             pending_step: false,
             paid: Paid::default(),
+            spent: Bill::default(),
             pins: Vec::new(),
             pinned_tokens: 0,
             rejected: Vec::new(),
@@ -205,6 +212,8 @@ impl State {
             failures: 0,
             pays: false,
             calls_left: None,
+            spending: Spending::default(),
+            limits_told: LimitsTold::default(),
             calibrations: Calibrations::default(),
             reported_model: None,
             sent: None,
@@ -298,7 +307,8 @@ impl State {
     pub(super) fn next_row(&self, now: u64) -> SessionRow {
         let v = self.row.v.max(SCHEMA);
         let (calibrations, secrets) = (self.calibrations.clone(), self.secrets.borrow().clone());
-        SessionRow { v, ver: self.row.ver + 1, updated_at: now, calibrations, secrets, ..self.row.clone() }
+        let (ver, spent) = (self.row.ver + 1, self.spent());
+        SessionRow { v, ver, updated_at: now, calibrations, secrets, spent, ..self.row.clone() }
     }
 
     pub(super) fn batch(&self, row: &mut SessionRow, mut puts: Vec<(Key, Vec<u8>)>) -> Result<Batch> {

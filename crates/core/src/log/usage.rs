@@ -4,6 +4,7 @@ use super::state::State;
 use crate::context::Context;
 use crate::message::Role;
 use crate::tokens::{Calibration, Corrected, Sent};
+use crate::wire::provider::Usage;
 use std::rc::Rc;
 
 impl State {
@@ -54,8 +55,9 @@ impl State {
         self.sent = Some(Sent { estimated, generation: self.generation() });
     }
 
-    /// Learns what the provider counted for the last prompt; false when that cannot be it.
-    pub(crate) fn report(&mut self, tokens: u64, model: Option<String>) -> bool {
+    /// Learns what the provider counted for the last prompt, and what it cost; false when the count cannot be that prompt's.
+    pub(crate) fn report(&mut self, usage: &Usage, model: Option<String>) -> bool {
+        self.charge(usage);
         if let Some(model) = model {
             self.reported_model = Some(model);
         }
@@ -68,6 +70,6 @@ impl State {
             Sent { estimated, generation: self.generation() }
         });
         let model = self.model().to_string();
-        self.calibrations.report(&model, sent, tokens)
+        self.calibrations.report(&model, sent, usage.input)
     }
 }

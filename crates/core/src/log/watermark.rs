@@ -99,6 +99,7 @@ impl State {
     /// Takes over the row of a commit that took place.
     pub(crate) fn wrote(&mut self, io: &Io, row: SessionRow) {
         let moved = (self.row.next_seq, &self.row.head) != (row.next_seq, &row.head);
+        self.note_charged(row.spent);
         self.row = row;
         if moved {
             self.mark(io);

@@ -5,6 +5,7 @@ pub mod cost;
 mod digest;
 mod given;
 mod law;
+mod limits;
 mod numbers;
 mod options;
 mod presets;
@@ -18,6 +19,7 @@ mod tools;
 mod trigger;
 
 pub use given::check_options;
+pub use limits::SessionLimits;
 pub use numbers::Threshold;
 pub use options::OPTIONS;
 pub use presets::{

@@ -1,6 +1,7 @@
 //! Every option: its name, values, default, and what it does. Both readers check by this table, and the types with their
 //! hover texts and `docs/presets.md` are made from it.
 
+use super::limits::ON_EXCEED;
 use super::presets::{Numbers, PRESETS};
 use super::resolve::{
     ESTIMATORS, FALLBACKS, LONG_HISTORY, MIN_WINDOW, ON_DIVERGED, PIN_PROPOSALS, PREFIX_MISMATCH, STATE_WHEN,
@@ -285,7 +286,20 @@ pub static OPTIONS: &[Row] = &[
             messages in the next prompt. `false`: off.")),
     Row::fraction("handoff.atFraction").default("0.9").sessions("only a session prepares prompts one after the other; give it to openSession")
         .doc(doc!("The notice is given from this fraction of `compactAt` on, 0..1.")),
-    Row::group("limits").sessions("compact and planCompaction call no store; give it to openSession").doc(doc!("Limits of single calls.")),
+    Row::group("limits").sessions(OPENS)
+        .doc(doc!("What a session may cost, how many bytes its prompts may have, and how long a call of its store may take.")),
+    Row::count("limits.requestBytes", 1_000).sessions(OPENS)
+        .doc(doc!("Bytes that the messages of a prompt may have as JSON in UTF-8, images and documents in base64 included; providers refuse "
+            "requests above about 20 to 50 MB. Above it, `prepare` replaces the oldest images and documents by a short text with what they were "
+            "and a reference, down to three quarters of the limit; those of the user's newest message and the newest one stay. The log keeps "
+            "them. If the prompt is still too large, `onExceed` decides. The system prompt and tools are not counted.")),
+    Row::number("limits.usd", 0.0, 1e9).sessions(OPENS)
+        .doc(doc!("What the calls of this session may cost, in USD: those that `context.recordUsage` and `step` report, and those for summaries "
+            "that report their usage, all by `prices` or by those of `model`; without prices it is `invalid_option`. Once the sum reaches this, "
+            "`onExceed` decides before the next prompt is handed out. A fork counts on its own.")),
+    Row::choice("limits.onExceed", names!(ON_EXCEED)).sessions(OPENS).default("`warn`")
+        .doc(doc!("What `prepare` does once `usd` is reached, or where a prompt is above `requestBytes`. `warn`: event `warning` with code "
+            "`limit_reached`, once until it is below the limit again, and the prompt is handed out. `throw`: it rejects with `limit_reached`.")),
     Row::range("limits.storeTimeoutMs", 1, u32::MAX as usize).sessions(OPENS).default("30,000")
         .doc(doc!("Time limit of one call of the store, in ms. After it the call fails with `store_unavailable` if nothing was written, with "
             "`indeterminate` if that is unknown. A late answer is ignored, and the next call reads what is stored. `indexedDbStore` gives up "

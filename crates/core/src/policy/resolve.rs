@@ -1,6 +1,7 @@
 //! The options as the engine uses them: resolved against the preset and the window.
 
 use super::given::GivenOptions;
+use super::limits::SessionLimits;
 use super::numbers::{Window, leaves, numbers, price_rule, prices, safety_margin, threshold};
 use super::presets::{
     API_TOOLS, COMPACTABLE_TOOLS, Fallback, NUMBERS, Numbers, QUERY_TOOLS, READ_TOOLS, SEARCH_TOOLS, When,
@@ -95,6 +96,7 @@ impl Settings {
         options.check_effects(&rungs)?;
         let tool_policies = ToolPolicies::read(options.value("toolPolicies"), &rungs)?;
         let prices = prices(options, &facts)?;
+        let limits = SessionLimits::read(options, prices.as_ref())?;
         let numbers = numbers(options, size, prices.as_ref())?;
         let model = options.text("model").map(str::to_string);
         let threshold = threshold(options, &numbers, size)?;
@@ -117,6 +119,7 @@ impl Settings {
             read_tools: tools(options, "restoreFiles.tools", &READ_TOOLS),
             process_tools: process_tools(options),
             tool_policies,
+            limits,
             handoff: handoff(options),
             app_reads_files: options.has("restoreFiles.read"),
             format: options.choice("format", &Format::ALL.map(|format| (format.as_str(), format))),
@@ -308,6 +311,7 @@ fn rungs(options: &GivenOptions<'_>) -> Vec<Rung> {
     // How results are shortened follows a layout of the whole history that only this preset has.
     let added = SWITCHES.iter().filter(|(group, rung)| options.has_group(group) && *rung != Rung::Compress);
     rungs.extend(added.map(|(_, rung)| *rung));
+    rungs.extend(options.has("limits.requestBytes").then_some(Rung::Media));
     rungs.retain(|rung| !SWITCHES.iter().any(|(group, of)| of == rung && options.is_off(group)));
     order::unique(&mut rungs);
     rungs

@@ -48,6 +48,8 @@ rungs! {
     Age = "age", "age: old checkpoints become shorter ones", "yes";
     /// `S5.8`
     Merge = "merge", "merge: several old, short checkpoints become one", "yes";
+    /// `X5`
+    Media = "media", "media: old images and documents become a text where the request has more bytes than `limits.requestBytes`", "no";
     /// When nothing else fits (`S5.15`, `S4.7`).
     Rollover = "rollover", "rollover: when nothing else fits, recent messages are summarized too, then a fresh context begins", "yes";
 }

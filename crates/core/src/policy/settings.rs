@@ -2,6 +2,7 @@
 
 use super::cost::{Prices, Rule};
 use super::digest::Digest;
+use super::limits::SessionLimits;
 use super::numbers::Threshold;
 use super::presets::{Fallback, Numbers, Preset, When};
 use super::rung::Rung;
@@ -104,6 +105,8 @@ pub struct Settings {
     pub process_tools: ProcessTools,
     /// What the app says of single tools.
     pub tool_policies: ToolPolicies,
+    /// What the session may not exceed.
+    pub limits: SessionLimits,
     /// From this fraction of the threshold on the model is told how much room is left.
     pub handoff: Option<f64>,
     /// The app's `readFile` has the content of files.

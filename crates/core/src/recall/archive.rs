@@ -101,8 +101,28 @@ impl Archive {
         }
     }
 
-    /// The text of an offload: from its message in the log where its own rows are damaged or missing.
+    /// The text of an offload: from its message in the log where its own rows are damaged or missing. Of media it is what they
+    /// are and where they stand: a text cannot show them.
     async fn offload(&self, io: &Io, reference: &str) -> Result<String> {
+        let media =
+            self.offloads.iter().find(|(_, offload)| offload.is_media() && offload.reference == reference);
+        if let Some((index, offload)) = media {
+            let known = (*index, offload.clone());
+            let found = offloads::from_log(io, &self.sid, self.rows, self.format, known).await?;
+            let told = found.and_then(|blob| {
+                wire::with_block(self.format, &blob.text, |media| {
+                    format!(
+                        "{} of message {index}, left out to keep the request small ({}). A text cannot show it: what can be looked at \
+                         again, look at again, or ask for it.",
+                        media.kind(),
+                        media.facts()
+                    )
+                })
+            });
+            let lost =
+                || Error::new(Code::StoreCorrupt, format!("what message {index} showed cannot be read"));
+            return told.ok_or_else(lost);
+        }
         let error = match offloads::load(io, &self.sid, self.format, reference).await {
             Ok(blob) => return Ok(blob.text.to_string()),
             Err(error) if !matches!(error.code, Code::StoreCorrupt | Code::NotFound) => return Err(error),
@@ -215,7 +235,8 @@ impl LogIndex {
         let Some(found) = self.known.get(&index) else { return HitPlace::Summarized };
         // What it says is not all there when an input of its calls was moved.
         let is_moved = self.offload(index, result).is_some()
-            || (result.is_none() && !found.offloads.iter().all(Offload::is_result));
+            || (result.is_none()
+                && found.offloads.iter().any(|offload| !offload.is_result() && !offload.is_media()));
         match (is_moved, found.is_in_context) {
             (true, _) => HitPlace::Offloaded,
             (false, true) => HitPlace::Context,

@@ -276,7 +276,7 @@ impl ForkDraft {
             let body = whole.map_or("null", |item| &item.body);
             let value = wire::parse(place.index, body)?;
             let message = format.wire().read(place.index, &value)?;
-            for offload in offloads {
+            for offload in offloads.iter().filter(|offload| !offload.is_media()) {
                 let text = offload.text_in(&message).map(str::to_string);
                 let text = text.filter(|text| ids::sha256_hex(text.as_bytes()) == offload.sha256);
                 let text = text.ok_or_else(|| {

@@ -98,13 +98,13 @@ pub(crate) fn usage_of(state: &State, context: &Context) -> ContextUsage {
 
 impl Session {
     /// Takes over what the provider counted for the last prompt, for a model that is not the options': from now on the
-    /// estimate of the whole prompt goes on from it. `usage` is JSON text in any provider's shape. False when it cannot be of
+    /// estimate of the whole prompt goes on from it. Adds what the call cost, where prices are known. `usage` is JSON text in any provider's shape. False when it cannot be of
     /// that prompt, and nothing was learned. Stored with the next commit.
     ///
     /// Errors: [`crate::Code::InvalidOption`] when it does not say how long the prompt was, [`crate::Code::Closed`].
     pub fn record_usage(&self, usage: &str, model: Option<String>) -> Result<bool> {
         let usage = provider::reported(usage)?;
-        self.slot.report(usage.input, model)
+        self.slot.report(&usage, model)
     }
 
     /// Stores what was recorded since the last commit. It only helps: where it cannot be stored, the session goes without.
@@ -114,7 +114,8 @@ impl Session {
             let guard = slot.take()?;
             let is_new = {
                 let state = guard.state();
-                state.row.ver > 0 && state.row.calibrations != state.calibrations
+                let is_new = state.row.calibrations != state.calibrations || state.has_unstored_costs();
+                state.row.ver > 0 && is_new
             };
             if is_new && let Err(error) = guard.update_row(&io, |_, _| Ok(())).await {
                 io.log(

@@ -372,6 +372,18 @@ impl From<provider::Usage> for ReportedUsage {
     }
 }
 
+impl From<ReportedUsage> for provider::Usage {
+    fn from(usage: ReportedUsage) -> Self {
+        provider::Usage {
+            input: usage.input_tokens,
+            output: usage.output_tokens,
+            cache_read: usage.cache_read_tokens,
+            cache_write: usage.cache_write_tokens,
+            reasoning: usage.reasoning_tokens,
+        }
+    }
+}
+
 impl std::ops::AddAssign for ReportedUsage {
     fn add_assign(&mut self, other: ReportedUsage) {
         // Counts are whatever an app or a provider claims.

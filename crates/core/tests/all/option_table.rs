@@ -171,6 +171,10 @@ fn beside(path: &str, preset: &str) -> Value {
     match group {
         "digest" | "admit" | "clear" | "offload" | "restoreFiles" => options[group] = json!({}),
         "prices" => options["prices"] = json!({ "input": 1, "output": 2 }),
+        "limits" => {
+            options["prices"] = json!({ "input": 1, "output": 2 });
+            options["limits"] = if path.ends_with("onExceed") { json!({ "usd": 1 }) } else { json!({}) };
+        }
         "summarize" if path.contains("provider") => {
             options["summarize"] = json!({ "provider": { "kind": "openai", "model": "m" } });
         }

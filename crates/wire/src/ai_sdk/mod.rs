@@ -21,7 +21,7 @@ use super::{
     tagged,
 };
 use crate::error::Result;
-use crate::message::Message;
+use crate::message::{Media, Message};
 use serde::Serialize;
 use serde_json_borrow::Value;
 use std::borrow::Cow;
@@ -102,6 +102,35 @@ impl Rules for AiSdk {
         }
         edit::replace_arguments(call, "input", arguments)?;
         Some(super::json(&edited))
+    }
+
+    fn media_path(&self, value: &Value<'_>) -> &'static [&'static str] {
+        if tagged::given(value, "type").is_none() {
+            // What a tool of the provider answered stands in messages of the model, and is its provider's.
+            return match Shape::of(value) {
+                Shape::Ui => &["parts"],
+                Shape::Model if role(value) == "assistant" => &[],
+                Shape::Model => &["content"],
+            };
+        }
+        // A part of a UI message has a state, and in its output whatever the tool returned.
+        let is_content = tagged::given(value, "output").is_some_and(|output| kind(output) == "content");
+        if kind(value) == "tool-result" && tagged::given(value, "state").is_none() && is_content {
+            &["output", "value"]
+        } else {
+            &[]
+        }
+    }
+
+    fn shown(&self, block: &Value<'_>) -> Option<Media> {
+        if options::is_signed(block) {
+            return None;
+        }
+        match kind(block).as_ref() {
+            "image" => Some(read::media(block, "image")),
+            "file" if tagged::given(block, "url").is_some() => Some(read::media(block, "url")),
+            kind => output::item_media(kind, block),
+        }
     }
 
     fn validate(&self, messages: &[Value<'_>], strict: bool) -> Vec<Problem> {

@@ -78,7 +78,7 @@ impl<'a> Output<'a> {
 }
 
 /// An item of a `content` output that is an image or a file.
-fn item_media(kind: &str, item: &Value<'_>) -> Option<Media> {
+pub(super) fn item_media(kind: &str, item: &Value<'_>) -> Option<Media> {
     let key = match kind {
         "media" | "file" | "file-data" | "image-data" => "data",
         "file-url" | "image-url" => "url",

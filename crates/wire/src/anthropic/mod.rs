@@ -12,7 +12,7 @@ use super::{
     tagged,
 };
 use crate::error::Result;
-use crate::message::Message;
+use crate::message::{Media, Message};
 use serde_json_borrow::Value;
 use std::borrow::Cow;
 
@@ -78,6 +78,21 @@ impl Rules for Anthropic {
         }
         edit::replace_arguments(call, "input", arguments)?;
         Some(super::json(&edited))
+    }
+
+    fn media_path(&self, value: &Value<'_>) -> &'static [&'static str] {
+        match kind(value).as_deref() {
+            None | Some("tool_result") => &["content"],
+            Some(_) => &[],
+        }
+    }
+
+    fn shown(&self, block: &Value<'_>) -> Option<Media> {
+        // What is quoted from such a document refers to it, and either all documents have citations or none.
+        let cites =
+            tagged::given(block, "citations").and_then(|citations| tagged::given(citations, "enabled"));
+        let is_cited = matches!(cites, Some(Value::Bool(true)));
+        kind(block).filter(|_| !is_cited).and_then(|kind| read::media(&kind, block))
     }
 
     fn validate(&self, messages: &[Value<'_>], strict: bool) -> Vec<Problem> {

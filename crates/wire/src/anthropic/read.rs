@@ -110,7 +110,7 @@ fn opaque<'a>(kind: Cow<'a, str>, block: &'a Value<'a>) -> Part<'a> {
     Part::Opaque { kind, chars, tie: tie.unwrap_or(Pairing::None) }
 }
 
-fn media(kind: &str, block: &Value<'_>) -> Option<Media> {
+pub(super) fn media(kind: &str, block: &Value<'_>) -> Option<Media> {
     let kind = match kind {
         "image" => MediaKind::Image,
         "document" => MediaKind::Document,

@@ -13,7 +13,7 @@ mod turns;
 
 use super::{Author, Change, Evidence, Hints, Past, Problem, Repaired, Rules, Wire, edit, tagged};
 use crate::error::Result;
-use crate::message::Message;
+use crate::message::{Media, Message};
 use serde::Serialize;
 use serde_json_borrow::Value;
 
@@ -93,6 +93,38 @@ impl Rules for Gemini {
             arguments,
         )?;
         Some(super::json(&edited))
+    }
+
+    fn media_path(&self, value: &Value<'_>) -> &'static [&'static str] {
+        match names::FUNCTION_RESPONSE.of(value) {
+            None => &["parts"],
+            Some(_) if tagged::given(value, "functionResponse").is_some() => &["functionResponse", "parts"],
+            Some(_) => &["function_response", "parts"],
+        }
+    }
+
+    fn shown(&self, block: &Value<'_>) -> Option<Media> {
+        if names::is_signed(block) {
+            return None;
+        }
+        let data = |key| tagged::given(block, key);
+        // A response may refer to what has a name.
+        let is_named = |data: &Value<'_>| {
+            ["displayName", "display_name"].iter().any(|key| tagged::given(data, key).is_some())
+        };
+        names::data(block).find_map(|key| read::media(key, data(key).filter(|data| !is_named(data))?))
+    }
+
+    /// What a function returned beside its response are media alone.
+    fn tell_beside(&self, holder: &mut Value<'_>, text: &str) -> bool {
+        let key = names::FUNCTION_RESPONSE.spelling(holder);
+        let Some(function) = edit::field_mut(holder, key) else { return false };
+        response::note(function, text);
+        true
+    }
+
+    fn telling<'v>(&self, text: &str) -> Value<'v> {
+        Value::Object([("text", edit::text(text))].into_iter().collect())
     }
 
     fn validate(&self, messages: &[Value<'_>], strict: bool) -> Vec<Problem> {

@@ -103,7 +103,7 @@ fn paired<'a>(at: &At<'a>) -> Result<Cow<'a, str>> {
 }
 
 /// Media are files, inline or by address; the type says what they are.
-fn media(key: &str, data: &Value<'_>) -> Option<Media> {
+pub(super) fn media(key: &str, data: &Value<'_>) -> Option<Media> {
     let bytes = match key {
         "inlineData" | "inline_data" => tagged::given(data, "data").map_or(0, tagged::decoded_length),
         "fileData" | "file_data" => 0,

@@ -63,6 +63,20 @@ pub(super) fn write(function: &mut Value<'_>, text: &str) {
     }
 }
 
+/// Says something beside what the response says.
+pub(super) fn note(function: &mut Value<'_>, text: &str) {
+    let response = match edit::field_mut(function, "response") {
+        Some(response @ Value::Object(_)) => response,
+        _ => return edit::set(function, "response", object(NOTE, Some(edit::text(text)))),
+    };
+    let before =
+        tagged::given(response, NOTE).and_then(tagged::text).map(|before| format!("{before}\n{text}"));
+    edit::set(response, NOTE, edit::text(before.as_deref().unwrap_or(text)));
+}
+
+/// Where a response says what was left out of it.
+const NOTE: &str = "left_out";
+
 /// A response that says one thing, or nothing.
 pub(super) fn object<'v>(word: &'static str, value: Option<Value<'v>>) -> Value<'v> {
     Value::Object(value.map(|value| (word, value)).into_iter().collect())

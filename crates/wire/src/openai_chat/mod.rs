@@ -11,7 +11,7 @@ use super::{
     tagged,
 };
 use crate::error::Result;
-use crate::message::Message;
+use crate::message::{Media, Message};
 use serde_json_borrow::Value;
 use std::borrow::Cow;
 
@@ -80,6 +80,15 @@ impl Rules for OpenaiChat {
         let call = calls.get_mut(nth).filter(|call| tagged::given(call, "extra_content").is_none())?;
         edit::replace_arguments(edit::field_mut(call, "function")?, "arguments", arguments)?;
         Some(super::json(&edited))
+    }
+
+    fn media_path(&self, value: &Value<'_>) -> &'static [&'static str] {
+        if role(value).is_some() { &["content"] } else { &[] }
+    }
+
+    fn shown(&self, block: &Value<'_>) -> Option<Media> {
+        let kind = tagged::field(block, "type").and_then(tagged::text)?;
+        read::media(&kind, block)
     }
 
     fn validate(&self, messages: &[Value<'_>], strict: bool) -> Vec<Problem> {

@@ -110,7 +110,7 @@ fn content<'a>(at: &At<'a>, parts: &mut Vec<Part<'a>>) -> Result<()> {
 }
 
 /// Media blocks of the API and of its dialects.
-fn media(kind: &str, block: &Value<'_>) -> Option<Media> {
+pub(super) fn media(kind: &str, block: &Value<'_>) -> Option<Media> {
     let (kind, payload) = match kind {
         "image_url" => (MediaKind::Image, inner(block, "image_url", "url")),
         "input_audio" => (MediaKind::Audio, inner(block, "input_audio", "data")),

@@ -15,7 +15,7 @@ mod write;
 
 use super::{Author, Change, Evidence, Format, Hints, Past, Problem, Repaired, Rules, Wire, blocks, tagged};
 use crate::error::Result;
-use crate::message::Message;
+use crate::message::{Media, Message};
 use serde_json_borrow::Value;
 
 pub(super) struct OpenaiResponses;
@@ -80,6 +80,30 @@ impl Rules for OpenaiResponses {
 
     fn with_call_arguments(&self, message: &Value<'_>, nth: usize, arguments: &str) -> Option<String> {
         if nth > 0 { None } else { write::with_call_arguments(message, arguments) }
+    }
+
+    fn media_path(&self, value: &Value<'_>) -> &'static [&'static str] {
+        match item::kind(value).as_deref() {
+            Some("message") => &["content"],
+            Some("function_call_output" | "custom_tool_call_output") => &["output"],
+            _ => &[],
+        }
+    }
+
+    fn shown(&self, block: &Value<'_>) -> Option<Media> {
+        // The output of a computer is a screenshot, and can be nothing else.
+        let kind = item::text_field(block, "type").filter(|kind| kind.starts_with("input_"))?;
+        read::media(&kind, block)
+    }
+
+    fn telling<'v>(&self, text: &str) -> Value<'v> {
+        write::text_part(text)
+    }
+
+    /// The id that the server knows the item by (OR4).
+    fn void_fields(&self, message: &Value<'_>) -> &'static [&'static str] {
+        let is_known = item::kind(message).is_some_and(|kind| item::server_id(message, &kind).is_some());
+        if is_known { &["id"] } else { &[] }
     }
 
     fn validate(&self, messages: &[Value<'_>], strict: bool) -> Vec<Problem> {

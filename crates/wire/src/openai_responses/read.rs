@@ -236,7 +236,7 @@ pub(super) fn is_text(kind: &str) -> bool {
     matches!(kind, "input_text" | "output_text" | "text" | "summary_text" | "reasoning_text")
 }
 
-fn media(kind: &str, block: &Value<'_>) -> Option<Media> {
+pub(super) fn media(kind: &str, block: &Value<'_>) -> Option<Media> {
     let (kind, payload) = match kind {
         "input_image" | "computer_screenshot" => (MediaKind::Image, tagged::given(block, "image_url")),
         "input_file" => (MediaKind::Document, tagged::given(block, "file_data")),

@@ -25,7 +25,7 @@ fn word(text: &'static str) -> Value<'static> {
     Value::Str(Cow::Borrowed(text))
 }
 
-fn text_part<'v>(text: &str) -> Value<'v> {
+pub(super) fn text_part<'v>(text: &str) -> Value<'v> {
     Value::Object([("type", word("input_text")), ("text", edit::text(text))].into_iter().collect())
 }
 

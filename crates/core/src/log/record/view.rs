@@ -65,7 +65,8 @@ pub(crate) fn first_of(generation: u64) -> u64 {
     generation - generation.saturating_sub(1) % WHOLE_EVERY
 }
 
-/// Version of a view in which a message leans on another: a release that does not know of that would part them.
+/// Version of a view in which a message leans on another: a release that does not know of that would part them. Or in which
+/// media left a message: it could not read that.
 const LEANS: u32 = 301;
 /// Version of a view in which a summary is the provider's: a release that does not know of that would rewrite it.
 pub(super) const NEWEST: u32 = 401;
@@ -348,13 +349,13 @@ impl StoredItem {
         matches!(self, StoredItem::Summary { made: Some(made), .. } if made.server)
     }
 
-    /// It leans on another message, or did.
-    fn differs(&self) -> bool {
-        let is_difference = |offload: &Offload| offload.how == Placeholder::Difference;
+    /// It leans on another message, or did, or media left it.
+    fn is_new(&self) -> bool {
+        let is_new = |offload: &Offload| matches!(offload.how, Placeholder::Difference | Placeholder::Media);
         match self {
-            StoredItem::Edited { offloads, .. } => offloads.iter().any(is_difference),
+            StoredItem::Edited { offloads, .. } => offloads.iter().any(is_new),
             StoredItem::Summary { covers, .. } => {
-                covers.iter().flat_map(|cover| &cover.offloads).any(|(_, offload)| is_difference(offload))
+                covers.iter().flat_map(|cover| &cover.offloads).any(|(_, offload)| is_new(offload))
             }
             StoredItem::Messages(..) | StoredItem::Acknowledgement { .. } => false,
         }
@@ -481,7 +482,13 @@ fn disinherit<'a>(stored: &mut [StoredItem], removed: impl Iterator<Item = &'a I
 pub(crate) fn version_of(whole: Option<&[StoredItem]>, splices: &[StoredSplice]) -> u32 {
     let changed = splices.iter().flat_map(|splice| &splice.insert);
     let mut items = whole.unwrap_or_default().iter().chain(changed);
-    if items.any(StoredItem::differs) { NEWEST } else { SCHEMA }
+    if items.clone().any(StoredItem::is_by_server) {
+        NEWEST
+    } else if items.any(StoredItem::is_new) {
+        LEANS
+    } else {
+        SCHEMA
+    }
 }
 
 /// The stored form of a change of `context`, or of the whole result where that is due or nothing of `context` stays.

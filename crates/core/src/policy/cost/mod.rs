@@ -11,7 +11,7 @@ mod rule;
 pub use prices::{Cost, DEFAULT_PRICES, PriceTier, Prices, Rates};
 pub use rule::{CostSnapshot, INSTRUCTION_TOKENS, LastCall, Meter, Rule, Verdict};
 
-pub(crate) use prices::read as read_prices;
+pub(crate) use prices::{of_usd, read as read_prices, usd};
 
 /// How many more calls are expected to read a result that `read` of them have read: as many, but where a summary comes
 /// after `left` calls no more than these.

@@ -3,6 +3,7 @@
 use crate::error::{Error, Result};
 use crate::policy::reader::OptionReader;
 use crate::policy::row::MAX;
+use crate::wire::provider::Usage;
 use serde_json_borrow::Value;
 
 /// An amount of money: 10⁻¹² USD. A token at one USD for a million costs a million of these.
@@ -10,6 +11,19 @@ pub type Cost = u64;
 
 /// [`Cost`] of a token at one USD for a million.
 const USD_PER_MILLION: f64 = 1e6;
+
+/// [`Cost`] of one USD.
+const USD: f64 = 1e12;
+
+/// An amount from USD.
+pub(crate) fn of_usd(usd: f64) -> Cost {
+    (usd * USD + 0.5) as Cost
+}
+
+/// An amount in USD.
+pub(crate) fn usd(cost: Cost) -> f64 {
+    cost as f64 / USD
+}
 
 /// The largest price that an option may name, in USD for a million tokens.
 const MAX_PRICE: f64 = 1e6;
@@ -87,6 +101,28 @@ impl Prices {
         times(cached, rates.cache_read)
             .saturating_add(times(prompt - cached, rates.cache_write))
             .saturating_add(times(output, rates.output))
+    }
+
+    /// What a request cost whose usage was reported.
+    pub fn reported(&self, usage: &Usage) -> Cost {
+        let rates = self.at(usage.input.try_into().unwrap_or(usize::MAX));
+        let cached = usage.cache_read.min(usage.input);
+        let written = usage.cache_write.min(usage.input - cached);
+        let parts = [
+            (usage.input - cached - written, rates.input),
+            (cached, rates.cache_read),
+            (written, rates.cache_write),
+            (usage.output, rates.output),
+        ];
+        parts
+            .into_iter()
+            .fold(0, |sum: Cost, (tokens, price)| sum.saturating_add(tokens.saturating_mul(price)))
+    }
+
+    /// True where every token is free.
+    pub(crate) fn are_nothing(&self) -> bool {
+        let is_nothing = |rates: &Rates| *rates == Rates::of(0.0, 0.0, 0.0, 0.0);
+        is_nothing(&self.base) && self.tiers.iter().all(|tier| is_nothing(&tier.rates))
     }
 
     /// What a new prompt costs that nothing comes after: none of it is in the cache, or put there.

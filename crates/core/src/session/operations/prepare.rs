@@ -91,7 +91,8 @@ impl Session {
             let guard = slot.take()?;
             guard.catch_up(&io).await?;
             let front = fix(&io, &guard, fixed).await?;
-            if !slot.is_in_background() || guard.tokens() > guard.settings().hard_limit {
+            let fits = guard.tokens() <= guard.settings().hard_limit && !guard.state().has_too_many_bytes();
+            if !slot.is_in_background() || !fits {
                 return Ok(None);
             }
             prepared(&io, &guard, None, since, front).await.map(Some)
@@ -191,6 +192,7 @@ async fn prepared(
     since: u64,
     Around { goal, front, live, tells_room }: Around,
 ) -> Result<Prepared> {
+    guard.state_mut().check_cost(io)?;
     let request = guard.state().server_request()?;
     let is_step = begin_step(&mut guard.state_mut());
     guard.store_or_warn(io).await?;
@@ -209,11 +211,13 @@ async fn prepared(
         }
         compaction::settle_reasoning(io, guard, run.trigger).await?;
     }
+    guard.state_mut().check_bytes(io)?;
     let Sending { nth, kept, items, usage, mended } = sendable::send(io, guard, since, front).await?;
     let live =
         if live.is_empty() { None } else { (TO_LIVE.enter(io).await?.placed)(io, guard, &live, &items)? };
     guard.state_mut().told_room |= tells_room && live.is_some();
     guard.state_mut().hand_out();
+    guard.state_mut().note_prompt();
     if let Some(now) = priced {
         guard.state_mut().pay(now, is_step);
     }

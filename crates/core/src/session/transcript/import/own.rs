@@ -311,7 +311,7 @@ pub(super) fn check_offloads(state: &State, offloads: &HashSet<String>) -> Resul
         let covered = covered.iter().flat_map(|cover| cover.offloads.iter().map(|(_, offload)| offload));
         item.origin.offloads().iter().chain(covered)
     });
-    match needed.find(|offload| !offloads.contains(&offload.reference)) {
+    match needed.find(|offload| !offload.is_media() && !offloads.contains(&offload.reference)) {
         None => Ok(()),
         Some(missing) => {
             let what = format!(
