@@ -41,7 +41,7 @@ const NOTES =
   "What you need to go on without the older messages: the task and its state, decisions and their reasons, exact paths, names, " +
   "numbers and errors, and what is left to do. Several sentences.";
 
-/** `execute` answers a call of the tool `name`. `handsOff`: the model may begin anew. */
+/** `execute` answers a call of the tool `name`. `handsOff`: with the tool `new_context`. */
 export function recallTools(
   execute: (name: string, input: unknown, toolCallId: string) => Promise<string>,
   handsOff: boolean,

@@ -265,7 +265,7 @@ test("X7: what the user forbade, and what an agent changed, are found without a 
 const topics = (texts) => texts.map((text) => [/kitten|pet/.test(text) ? 1 : 0.1, /boat/.test(text) ? 1 : 0.1]);
 
 async function talked(recall) {
-  const session = await openSession({ store: memoryStore(), format: "openai-chat", recall });
+  const session = await openSession({ store: memoryStore(), contextWindow: 32_000, format: "openai-chat", recall });
   const warnings = [];
   session.on("warning", (warning) => warnings.push(warning));
   await session.append({ role: "user", content: "My kitten is called Tom." }, { role: "assistant", content: "Nice." });

@@ -9,7 +9,8 @@ use crate::context::{Basis, CallFacts, ExchangePart, Item, Placeholder, RECALL_R
 use crate::error::Result;
 use crate::log::View;
 use crate::message::Role;
-use crate::{order, wire};
+use crate::order;
+use crate::wire;
 use std::cell::OnceCell;
 use std::collections::HashMap;
 
@@ -100,7 +101,8 @@ pub(super) fn propose(view: &View, others: &[Move]) -> Result<Vec<Move>> {
         known.text(result)?;
         let (estimator, whole) = (view.settings.estimator, view.settings.estimator.text(piece.text));
         // A reference is as long as any other.
-        let saved = |told: &Told| whole.saturating_sub(estimator.text(&told.write(view, &"x".repeat(30))));
+        let saved =
+            |told: &RereadResult| whole.saturating_sub(estimator.text(&told.write(view, &"x".repeat(30))));
         let changed =
             known.changed(result, piece.text).filter(|told| 5 * saved(told) >= SAVES_OF_FIVE * whole);
         let told =
@@ -116,7 +118,7 @@ pub(super) fn propose(view: &View, others: &[Move]) -> Result<Vec<Move>> {
 }
 
 /// How a result is told.
-struct Told {
+struct RereadResult {
     /// What it leans on.
     basis: Basis,
     /// What is said of that.
@@ -125,7 +127,7 @@ struct Told {
     rest: String,
 }
 
-impl Told {
+impl RereadResult {
     fn write(&self, view: &View, reference: &str) -> String {
         let mut text = format!("[{}", self.what);
         if view.references.named {
@@ -192,16 +194,20 @@ impl<'v> KnownResults<'v> {
     }
 
     /// A result as what changed since the one of the same call.
-    fn changed(&self, result: (usize, usize), text: &str) -> Option<Told> {
+    fn changed(&self, result: (usize, usize), text: &str) -> Option<RereadResult> {
         let (basis, name) = self.basis(result)?;
         let old = self.text((basis.index, basis.nth))?;
         let rest = if old == text { String::new() } else { unified(&old, text)? };
         let what = if rest.is_empty() { "Unchanged since" } else { "A unified diff against" };
-        Some(Told { basis, what: format!("{what} the last result of {name} above that is whole"), rest })
+        Some(RereadResult {
+            basis,
+            what: format!("{what} the last result of {name} above that is whole"),
+            rest,
+        })
     }
 
     /// A result without the lines that an earlier one has: another part of a file, or the same text by another call.
-    fn overlapping(&self, result: (usize, usize), text: &str) -> Option<Told> {
+    fn overlapping(&self, result: (usize, usize), text: &str) -> Option<RereadResult> {
         let at = self.results.iter().position(|other| (other.index, other.nth) == result)?;
         let own = self.results.get(at).filter(|own| !own.is_error && !is_recall(&own.call.name))?;
         let source = &facts(&own.call).source;
@@ -236,7 +242,7 @@ impl<'v> KnownResults<'v> {
         let but = if renumbered { " but for the numbers in front" } else { "" };
         let what =
             format!("Lines that are left out here stand word for word{but} in a result of {name} above");
-        Some(Told { basis, what, rest })
+        Some(RereadResult { basis, what, rest })
     }
 
     /// The lines of a result as numbers.

@@ -31,7 +31,7 @@ fn bare(line: &str) -> &str {
 
 /// `count` lines of a text from `at` on, which stand in another one from `there` on.
 #[derive(Debug, Clone, Copy)]
-struct Stretch {
+struct CommonLines {
     at: usize,
     there: usize,
     count: usize,
@@ -65,16 +65,16 @@ impl<'t> LinePlaces<'t> {
     }
 
     /// The stretches that it has in common with another, in their order; none overlaps another, and the longest are whole.
-    fn stretches(&self, other: &[u64]) -> Vec<Stretch> {
+    fn stretches(&self, other: &[u64]) -> Vec<CommonLines> {
         let long = self.all_stretches(other).into_iter().filter(|stretch| stretch.count >= LEAST_LINES);
         let longest_first = order::by_key(long.collect(), |stretch| u64::MAX - stretch.count as u64);
-        let mut taken: Vec<Stretch> = Vec::new();
+        let mut taken: Vec<CommonLines> = Vec::new();
         for mut stretch in longest_first {
             for other in &taken {
                 let end = stretch.at + stretch.count;
                 if stretch.at >= other.at && stretch.at < other.at + other.count {
                     let cut = (other.at + other.count).min(end) - stretch.at;
-                    stretch = Stretch {
+                    stretch = CommonLines {
                         at: stretch.at + cut,
                         there: stretch.there + cut,
                         count: stretch.count - cut,
@@ -91,7 +91,7 @@ impl<'t> LinePlaces<'t> {
     }
 
     /// Each as long as it goes, whatever others are.
-    fn all_stretches(&self, other: &[u64]) -> Vec<Stretch> {
+    fn all_stretches(&self, other: &[u64]) -> Vec<CommonLines> {
         let mut found = Vec::new();
         // Up to which line of this text each diagonal was followed.
         let mut followed: HashMap<isize, usize> = HashMap::new();
@@ -106,7 +106,7 @@ impl<'t> LinePlaces<'t> {
                 let behind = self.numbers.iter().skip(at).zip(other.iter().skip(from));
                 let count = behind.take_while(|(one, other)| one == other).count();
                 followed.insert(diagonal, at + count);
-                found.push(Stretch { at: at - back, there: from - back, count: back + count });
+                found.push(CommonLines { at: at - back, there: from - back, count: back + count });
             }
         }
         found
@@ -127,7 +127,7 @@ pub(crate) fn overlap(text: &str, other: &str) -> Option<Overlap> {
     let (lines, others): (Vec<&str>, Vec<&str>) = (text.split('\n').collect(), other.split('\n').collect());
     let (numbers, other_numbers) = (numbered(text), numbered(other));
     let (mut out, mut from, mut renumbered) = (String::new(), 0, false);
-    for Stretch { at, there, count } in LinePlaces::of(&numbers).stretches(&other_numbers) {
+    for CommonLines { at, there, count } in LinePlaces::of(&numbers).stretches(&other_numbers) {
         let (own, theirs) = (lines.get(at..at + count)?, others.get(there..there + count)?);
         let inner = own.get(1..count - 1)?;
         let bytes: usize = inner.iter().map(|line| line.len() + 1).sum();
