@@ -365,7 +365,7 @@ fn x10_a_commit_that_fails_costs_no_message_and_is_made_up_for() {
         for format in PROVIDERS {
             let mut harness = open(format, json!({}));
             harness.append(&said(format, 0, 100));
-            harness.host.fault(0, is_change, how);
+            harness.host.fault(1, is_change, how);
             let answer = compacted(format, 0);
             match harness.host.try_run(harness.session.append(answer.clone())) {
                 Some(done) => {
