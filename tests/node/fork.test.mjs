@@ -217,10 +217,10 @@ test("S5.18: a session of schema 100 is migrated when it is opened, and can be p
 test("S5.18: a session of a newer schema is refused and left as it is", async () => {
   const { store, fixture } = await oldStore();
   const [[key, bytes]] = await store.scan(["sessions"], { limit: 1, maxBytes: 1e6 });
-  const row = { ...JSON.parse(new TextDecoder().decode(bytes)), v: 200 };
+  const row = { ...JSON.parse(new TextDecoder().decode(bytes)), v: 300 };
   const newer = new TextEncoder().encode(JSON.stringify(row));
   await store.commit({ expect: [], puts: [[key, newer]], deletes: [], durability: "strict" });
   const options = { store, id: fixture.id, contextWindow: 8_000 };
-  await assert.rejects(openSession(options), { code: "schema_too_new", message: /schema 200.*update/ });
+  await assert.rejects(openSession(options), { code: "schema_too_new", message: /schema 300.*update/ });
   assert.deepEqual(await store.read([key]), [newer]);
 });
