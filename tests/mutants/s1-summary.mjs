@@ -323,7 +323,7 @@ export const s1summary = [
     id: "S1.13",
     what: "by hand it waits for the threshold",
     file: `${core}/compaction/summarise.rs`,
-    from: "let forced = matches!(run.trigger, Trigger::Manual | Trigger::Overflow);",
+    from: "let forced = run.trigger.is_wish() || run.trigger == Trigger::Overflow;",
     to: "let forced = run.trigger == Trigger::Overflow;",
     tests: ["compact_rules"],
   },

@@ -236,7 +236,7 @@ mod tests {
         }
         let unsealed = record::encode(&name);
         assert_eq!(read_name(&unsealed).unwrap(), name, "as earlier releases wrote it");
-        let newer = write_name(&NameRow { v: 201, ..name }).unwrap();
+        let newer = write_name(&NameRow { v: 301, ..name }).unwrap();
         assert_eq!(read_name(&newer).unwrap_err().code, Code::SchemaTooNew);
     }
 

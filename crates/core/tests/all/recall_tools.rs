@@ -453,7 +453,7 @@ fn a_store_that_fails_is_the_apps_business_and_a_damaged_text_the_models() {
     assert_eq!(harness.answer(&read, None).unwrap_err().code, Code::StoreUnavailable);
     let part = harness.memory.rows().into_iter().find(|(key, _)| {
         let key = key.to_string();
-        key.starts_with("blobs/") && key.ends_with("/1")
+        key.starts_with("blobs/") && key.ends_with("/0")
     });
     harness.memory.damage(&part.unwrap().0, Some(b"something else".to_vec()));
     let whole = harness.answer(&read, None).unwrap();
