@@ -215,7 +215,7 @@ pub static OPTIONS: &[Row] = &[
     Row::flag("admit.rereads").default("true in `balanced`, else false").of(Rung::Admit).sessions("only a session keeps whole what is told as a difference; give it to openSession")
         .doc(doc!("Send a new tool result as a unified diff against an earlier result of the same call that is still in the context, or as \
             \"unchanged\", if that takes at most 60 % of its tokens; and one of another call without the lines that an earlier result shows, in \
-            stretches of five or more, if that saves 60 tokens. The store keeps all of it. When the earlier result leaves the context, the \
+            stretches of eight or more, if that saves 60 tokens. The store keeps all of it. When the earlier result leaves the context, the \
             newest one that depends on it is sent whole again.")),
     Row::group("offload").or_false()
         .doc(doc!("Store old results, with references in their place. `false`: off. On in presets `balanced` and `offload`.")),

@@ -5,9 +5,9 @@ use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 /// The fewest lines of a stretch; its first and its last stay where it is left out.
-const LEAST_LINES: usize = 5;
+const LEAST_LINES: usize = 8;
 /// The least that a stretch that is left out saves, in bytes.
-const LEAST_BYTES: usize = 120;
+const LEAST_BYTES: usize = 160;
 /// A line that stands more often begins no stretch: blank lines, closing brackets.
 const MOST_PLACES: usize = 8;
 

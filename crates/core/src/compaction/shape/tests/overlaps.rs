@@ -70,7 +70,7 @@ fn x1_numbers_in_front_may_differ_and_the_first_and_last_line_show_them() {
 #[test]
 fn x1_short_stretches_and_lines_that_stand_everywhere_stay() {
     let all = lines(0, 100);
-    let few = [lines(500, 540), all[10..14].to_vec(), lines(600, 640)].concat().join("\n");
+    let few = [lines(500, 540), all[10..17].to_vec(), lines(600, 640)].concat().join("\n");
     assert!(overlap(&few, &all.join("\n")).is_none());
     let brackets = vec!["}"; 60].join("\n");
     assert!(overlap(&brackets, &brackets).is_none());
@@ -89,7 +89,7 @@ fn x1_what_is_left_out_of_any_text_stands_in_the_other_one() {
             let mut at = start;
             (0..length)
                 .map(|_| {
-                    at = if numbers.below(8) == 0 { numbers.below(words) } else { (at + 1) % words };
+                    at = if numbers.below(16) == 0 { numbers.below(words) } else { (at + 1) % words };
                     format!("line {at} of what was read, with some words behind it")
                 })
                 .collect()
@@ -103,5 +103,5 @@ fn x1_what_is_left_out_of_any_text_stands_in_the_other_one() {
             assert_eq!(restored.lines().count(), one.lines().count());
         }
     }
-    assert!(found > 1_000, "{found}");
+    assert!(found > 300, "{found}");
 }
