@@ -239,8 +239,8 @@ export const s4 = [
     id: "S4.5",
     what: "results are processed later",
     file: `${core}/compaction/process.rs`,
-    from: "fires: |view, run, _| !matches!(run.trigger, Trigger::Manual | Trigger::None) && may_process(view),",
-    to: "fires: |view, run, _| !matches!(run.trigger, Trigger::Manual | Trigger::None) && view.usage.is_due,",
+    from: "fires: |view, run, _| !run.trigger.is_wish() && run.trigger != Trigger::None && may_process(view),",
+    to: "fires: |view, run, _| !run.trigger.is_wish() && run.trigger != Trigger::None && view.usage.is_due,",
     tests: ["process_rules"],
   },
   {

@@ -180,7 +180,8 @@ for (const [file, format, which, count, contextWindow] of RECORDED) {
     for (const summarize of ["extractive", { call: summariser(), attempts: 1 }]) {
       // What is worth keeping may depend on ids.
       const options = () => ({ format, contextWindow, summarize, logger: () => {}, advanced: { runtime: runtime() } });
-      const session = await openSession({ ...options(), background: false });
+      // Only a session can tell what is read again as what changed.
+      const session = await openSession({ ...options(), background: false, admit: { rereads: false } });
       let [row, from, calls, changes] = [null, 0, 0, 0];
       for (let to = 1; to <= messages.length; to++) {
         if (isOfModel(messages[to - 1]) || (to < messages.length && !isOfModel(messages[to]))) continue;

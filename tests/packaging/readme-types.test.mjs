@@ -42,6 +42,7 @@ const REASONS = {
     "docs/archives.md": ["TS2339"],
     "docs/recall.md": ["TS2339"],
     "docs/recipes.md": ["TS2339"],
+    "docs/sessions.md": ["TS2339"],
     "docs/stateless.md": ["TS2339"],
   },
   "streams and addresses of Node are unions": { "docs/sdk/proxy.md": ["TS2339", "TS2345"] },

@@ -185,8 +185,9 @@ async function append(session, told) {
   }
 }
 
-function compacted({ success, ledger }, told) {
-  if (!success) return;
+/** What the store had no room for is in memory alone, and says so. */
+function compacted({ success, stored, ledger }, told) {
+  if (!success || stored === false) return;
   told.marks.set([...told.marks.keys()].at(-1), "compacted");
   told.checkpoints.push(ledger.find(({ checkpoint }) => checkpoint).checkpoint);
 }

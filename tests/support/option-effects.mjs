@@ -38,7 +38,7 @@ export async function outcome(library, { messages = history(), store = memorySto
       await session.append(...messages.slice(at, at + 4));
       seen.push(["prepared", await session.prepare()]);
     }
-    seen.push(["compacted", await session.compact()]);
+    seen.push(["plan", await session.context.plan()], ["compacted", await session.compact()]);
     for (let nth = 0; nth < 3; nth++) await session.snapshots.take();
     seen.push(["snapshots", await session.snapshots.list()], ["usage", session.context.usage()], ["id", session.id]);
     seen.push(["found", await session.recall.search("parser")]);
@@ -194,7 +194,7 @@ export const EFFECTS = {
   toolPolicies: [{ search: { maxTokens: 500 } }],
   "admit.maxTokens": [500],
   "admit.previewChars": [300, { admit: { maxTokens: 500 } }],
-  "admit.rereads": [false, { messages: rereads() }],
+  "admit.rereads": [true, { messages: rereads() }],
   "offload.minChars": [5_000, under("offload")],
   "clear.when": ["break-even"],
   "clear.tools": [["search"]],
