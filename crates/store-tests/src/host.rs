@@ -59,6 +59,8 @@ pub struct Seen {
     pub commits: Vec<Batch>,
 }
 
+/// Makes vectors of texts.
+pub type Embed = Box<dyn FnMut(&[String]) -> Event>;
 /// Writes summaries: the request and the number of the attempt.
 pub type Summarise = Box<dyn FnMut(&SummaryRequest, u32) -> Event>;
 /// Counts the tokens of a message.
@@ -88,7 +90,7 @@ pub struct Host {
     /// Reads a file of the app.
     pub read_file: Box<dyn FnMut(&str) -> Event>,
     /// Makes vectors of texts.
-    pub embed: Box<dyn FnMut(&[String]) -> Event>,
+    pub embed: Embed,
     /// Redacts.
     pub redact: Box<dyn FnMut(String) -> Event>,
     /// Looks at a batch first and may refuse it: a full disk, a value that is too large.
