@@ -24,6 +24,7 @@ export const mutants = {
   "file: reads what the disk did not take": {
     store: "file",
     kind: "faults",
+    from: 100,
     changes: [{ file: "file/store.ts", from: "if (!this.#journal?.suspect) return;", to: "return;" }],
   },
   "file: D1a, forgets what was void": {
@@ -47,7 +48,7 @@ export const mutants = {
   "file: D5, a damaged value stops the journal from being written anew": {
     store: "file",
     kind: "all",
-    from: 200,
+    from: 100,
     changes: [{ file: "file/rewrite.ts", from: "puts.push([key, version, 0, 0, kept ?? from!.number]);", to: 'throw new Error("a damaged value");' }],
   },
   "file: takes a part of a write for all of it": {
@@ -95,7 +96,7 @@ export const mutants = {
   "indexeddb: takes anything for bytes": {
     store: "indexeddb",
     kind: "damage",
-    from: 100,
+    from: 200,
     changes: [{ file: "database.ts", from: "bytes instanceof Uint8Array ? bytes : DAMAGED", to: "bytes ?? DAMAGED" }],
   },
   "encrypted: a damaged row fails every read": {

@@ -40,10 +40,12 @@ impl Session {
     ///
     /// Errors: [`Code::StoreCorrupt`] and [`Code::SchemaTooNew`] for a state that cannot be read.
     pub fn compact_carried(
-        settings: Rc<Settings>,
+        mut settings: Rc<Settings>,
         bodies: Vec<Rc<str>>,
         state: Option<String>,
     ) -> Machine<Carried> {
+        // Only a session keeps whole what is told as a difference.
+        Rc::make_mut(&mut settings).rereads = false;
         Machine::new(move |io| async move {
             let before = state.as_deref().map(Portable::parse).transpose()?;
             let history = CarriedHistory::of(&io, &settings, &bodies, before.as_ref(), None).await?;
