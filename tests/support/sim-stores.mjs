@@ -7,7 +7,7 @@ import { Sqlite } from "./sim-sqlite.mjs";
 /** Values so small that sessions of a few messages have some of every kind: parts, and objects of the bucket. */
 export const SMALL = [
   { file: "durable/objects.ts", from: "export const BIG_BYTES = 256 * 1024;", to: "export const BIG_BYTES = 1_500;" },
-  { file: "durable/tables.ts", from: "const INLINE_BYTES = 64 * 1024;", to: "const INLINE_BYTES = 700;" },
+  { file: "durable/tables.ts", from: "const INLINE_BYTES = 64 * 1024;", to: "const INLINE_BYTES = 300;" },
   { file: "durable/parts.ts", from: "const PART_BYTES = 1024 * 1024;", to: "const PART_BYTES = 400;" },
 ];
 
