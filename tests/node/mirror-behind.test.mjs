@@ -34,6 +34,27 @@ test("D23: who comes second to the second copy overtakes nobody", async () => {
   checkSame(...pair);
 });
 
+test("D23: another process begins between any two calls of a new pair: both go on as one pair", async () => {
+  for (let at = 0, isOver = false; !isOver; at++) {
+    const pair = disks();
+    const model = new Model();
+    let calls = 0;
+    const begins = (store) => {
+      const before = (name) => async (...given) => {
+        if (calls++ === at) for (let nth = 0; nth < 2; nth++) assert.ok(await model.append(over(pair)), `${at}`);
+        return store[name](...given);
+      };
+      return { ...store, read: before("read"), scan: before("scan"), commit: before("commit") };
+    };
+    const late = library.mirrorStore(...pair.map((disk) => begins(disk.open())));
+    await late.read([SESSION]);
+    assert.ok(await model.append(late), `${at}`);
+    isOver = calls <= at;
+    assert.deepEqual(await model.missing(late), [], `${at}`);
+    checkSame(...pair);
+  }
+});
+
 test("D23: the second copy takes no commit without the one before it", async () => {
   const pair = disks();
   const model = new Model();

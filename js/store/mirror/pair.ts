@@ -66,7 +66,7 @@ export class Pair {
     }
     const isKnown = isSound(target.mark);
     if (isKnown ? target.mark!.pair !== mark.pair : !(await target.isEmpty()) && !target.mark && !this.#losses.has(target)) {
-      throw strangers();
+      return this.#refuse();
     }
     try {
       if (!this.#whole.has(source)) await putBack(source);
@@ -134,8 +134,16 @@ export class Pair {
       this.#losses.clear();
       return true;
     }
-    if (!one && !two) throw strangers();
+    if (!one && !two) return this.#refuse();
     await (one ? this.second : this.first).write({ ...fresh(), seq: 1 }, {}, "strict");
+    return false;
+  }
+
+  /** Refuses two stores that are no copies of each other: unless another process began to write between the looks at them. */
+  async #refuse(): Promise<false> {
+    const seen = [this.first.mark?.tag, this.second.mark?.tag];
+    await Promise.all([this.first.look(), this.second.look()]);
+    if (this.first.mark?.tag === seen[0] && this.second.mark?.tag === seen[1]) throw strangers();
     return false;
   }
 
