@@ -30,8 +30,7 @@ const SAVES: usize = 60;
 /// Whether there are results that nobody was sent so far (an answer behind one says that it was), and of which one has lines
 /// of an earlier one. It is asked before each prompt: the ladder is not climbed, or loaded, for others.
 pub(super) fn may_reread(view: &View) -> bool {
-    let is_on = view.settings.rereads && view.references.recalls;
-    let Some(from) = new_from(view).filter(|_| is_on) else { return false };
+    let Some(from) = new_from(view) else { return false };
     let (new, begins) = (view.context.since(from), from.saturating_sub(WITHIN));
     let new: Vec<LinePlaces<'_>> = lines_of(view, new).map(LinePlaces::of).collect();
     let is_like = |lines: &[u64]| new.iter().any(|new| new.is_like(lines));
@@ -64,8 +63,12 @@ fn text_in(view: &View, item: &Item, nth: usize) -> Option<String> {
     result.media.is_empty().then(|| result.text.to_string())
 }
 
-/// Position of the first message behind the last of the model, where one of them holds a result.
+/// Position of the first message behind the last of the model, where one of them holds a result and what is read again may
+/// be told so.
 fn new_from(view: &View) -> Option<usize> {
+    if !(view.settings.rereads && view.references.recalls) {
+        return None;
+    }
     let mut found = None;
     for (at, item) in view.context.newest() {
         if item.size.role == Role::Assistant {
@@ -78,7 +81,7 @@ fn new_from(view: &View) -> Option<usize> {
 
 /// What would be told as what changed, but for results that `others` replace.
 pub(super) fn propose(view: &View, others: &[Move]) -> Result<Vec<Move>> {
-    let Some(from) = new_from(view).filter(|_| may_reread(view)) else { return Ok(Vec::new()) };
+    let Some(from) = new_from(view) else { return Ok(Vec::new()) };
     // However long the context is, a call looks at so much of it.
     let begins = from.saturating_sub(WITHIN);
     let within = view.context.since(begins);
@@ -94,7 +97,7 @@ pub(super) fn propose(view: &View, others: &[Move]) -> Result<Vec<Move>> {
     let is_new = |item: &Item| item.origin.place().is_some_and(|place| place.index >= first);
     moves(view, from.., Placeholder::Difference, &is_new, |piece| {
         let result = (piece.place.index, piece.nth);
-        if piece.text.chars().count() < LEAST {
+        if piece.text.chars().count() < LEAST || known.replaced.contains(&result) {
             return None;
         }
         // One with a picture, too, is more than its text.

@@ -167,6 +167,29 @@ fn x1_lines_that_another_call_showed_are_left_out_and_the_store_has_them() {
 }
 
 #[test]
+fn x1_a_result_that_is_too_large_has_a_preview_whatever_of_it_was_shown() {
+    for format in FORMATS {
+        for preset in ["balanced", "layered"] {
+            let over = json!({ "preset": preset, "toolPolicies": { "read_file": { "maxTokens": 900 } } });
+            let mut harness = rereads(over);
+            let first = file("a", 80, &[]);
+            harness.append(&[user("look at it")]);
+            harness.append(&read(format, "call_1", "src/a.rs", &first));
+            harness.prepare();
+            let all = file("a", 200, &[]);
+            harness.append(&read(format, "call_2", "src/a.rs:1-200", &all));
+            let sent = harness.sent();
+            let shown = last_result(format, &sent);
+            assert!(shown.starts_with("Output too large. Saved to: off_"), "{shown}");
+            let entry = harness.session.explain().unwrap().pop().unwrap();
+            assert_eq!(harness.read(&entry.reference.unwrap()), all);
+            assert_valid(format, &sent);
+            harness.stored();
+        }
+    }
+}
+
+#[test]
 fn x1_what_was_sent_what_is_short_pinned_or_failed_and_what_has_little_in_common_stays_whole() {
     for format in FORMATS {
         let text = file("a", 80, &[]);
