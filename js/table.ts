@@ -10,8 +10,8 @@ import { unavailable } from "./tokens/unavailable.js";
 export async function bringTable(values: object): Promise<void> {
   const family = run((engine) => engine.missingTable(values)) as Family | undefined;
   if (family === undefined) return;
-  const { pairs, contexts } = await loaded(family);
-  run((engine) => engine.bringTable(family, pairs, contexts));
+  const { pairs, contexts, runs } = await loaded(family);
+  run((engine) => engine.bringTable(family, pairs, contexts, runs));
 }
 
 async function loaded(family: Family): Promise<Weights> {

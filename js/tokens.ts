@@ -56,10 +56,11 @@ export function estimateTokensDetailed(input: TokenInput, options: TokenOptions 
   checkOptions(options, ["estimator", "format", "model"]);
   const { family, weights } = counterOf(options);
   const format = givenFormat(options.format);
-  const counted = { texts: 0, bytes: 0, beyond: 0 };
+  const counted = { texts: 0, squares: 0, bytes: 0, beyond: 0 };
   const count = (text: string): number => {
     const [tokens, bytes] = [countOf(text, weights), bytesOf(text)];
     counted.texts += tokens;
+    counted.squares += tokens * tokens;
     counted.bytes += bytes;
     counted.beyond += bytes - text.replace(/[^\0-\x7f]+/g, "").length;
     return tokens;

@@ -96,10 +96,11 @@ pub fn missing_table(given: JsValue) -> Thrown<Option<String>> {
     Ok(convert::missing_table(given)?.map(|family| family.name().to_owned()))
 }
 
-/// Takes a table that is missing: the weights of pairs of bytes, and those of their classes. False for one that is none.
+/// Takes a table that is missing: the weights of pairs of bytes, those of their classes, and those of runs. False for one that
+/// is none.
 #[wasm_bindgen(js_name = bringTable)]
-pub fn bring_table(name: &str, pairs: &[u8], contexts: &[u8]) -> bool {
-    Family::ALL.iter().any(|family| family.name() == name && family.bring(pairs, contexts))
+pub fn bring_table(name: &str, pairs: &[u8], contexts: &[u8], runs: &[u16]) -> bool {
+    Family::ALL.iter().any(|family| family.name() == name && family.bring(pairs, contexts, runs))
 }
 
 /// True where these options say nothing of which the window follows.

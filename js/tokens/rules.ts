@@ -86,30 +86,33 @@ function within(size: [number, number], longest: number): [number, number] {
   return [width as number, height as number];
 }
 
+/** What a family leans by in all texts, at most. */
+const FLOOR = 0.018;
 /** A family's spread, in thousandths of a token: of each token of ASCII text, of each of other text, of the root of the tokens. */
 const SPREADS: Record<Family, [plain: number, other: number, root: number]> = {
-  o200k: [78, 145, 1_835],
-  cl100k: [138, 34, 1_710],
-  claude3: [102, 74, 1_651],
-  claude47: [91, 68, 1_434],
-  gemini: [49, 208, 1_766],
-  llama3: [116, 58, 1_872],
-  qwen3: [102, 46, 1_909],
+  o200k: [21, 75, 1_850],
+  cl100k: [18, 15, 2_400],
+  claude3: [66, 155, 1_200],
+  claude47: [51, 85, 1_400],
+  gemini: [33, 45, 1_750],
+  llama3: [42, 35, 1_800],
+  qwen3: [36, 90, 1_550],
 };
 
-/** Tokens of texts, their bytes, and those of characters beyond ASCII. */
+/** Tokens of texts, the squares of each text's, their bytes, and those of characters beyond ASCII. */
 interface Counted {
   texts: number;
+  squares: number;
   bytes: number;
   beyond: number;
 }
 
 /** How far `tokens` may be off, of which those texts are a part: by half of what is counted by rule, and by what bounds.rs says. */
-export function offBy(family: Family, tokens: number, { texts, bytes, beyond }: Counted): number {
+export function offBy(family: Family, tokens: number, { texts, squares, bytes, beyond }: Counted): number {
   const [plain, other, root] = SPREADS[family];
   const share = Math.min(1, beyond / Math.max(1, bytes));
   const lean = (plain * (1 - share) + other * share) / 1_000;
   const words = root / 1_000;
-  const variance = texts * texts * ((lean * lean) / (1 + texts / 1_000) + 0.018 * 0.018) + words * words * texts;
-  return Math.floor(Math.sqrt(variance)) + 1 + Math.floor(Math.max(0, tokens - texts) / 2);
+  const kinds = Math.sqrt(lean * lean * squares + FLOOR * FLOOR * texts * texts);
+  return Math.floor(kinds + words * Math.sqrt(texts)) + 1 + Math.floor(Math.max(0, tokens - texts) / 2);
 }

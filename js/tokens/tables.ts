@@ -47,7 +47,9 @@ function laidOut(text: string): Weights {
   const next = (): number => values.next().value as number;
   const weights = Uint8Array.from({ length: 80 * COLUMNS }, next);
   const pairs = Uint8Array.from({ length: 1 << 16 }, (_, pair) => weights[(map[pair >> 8] as number) * COLUMNS + (map[256 + (pair & 0xff)] as number)] as number);
-  return { pairs, contexts: Uint8Array.from({ length: 1 << 12 }, (_, classes) => (isUtf8(classes) ? next() : 0)) };
+  const contexts = Uint8Array.from({ length: 1 << 12 }, (_, classes) => (isUtf8(classes) ? next() : 0));
+  // The lower byte of each, then the higher.
+  return { pairs, contexts, runs: Uint16Array.from({ length: 256 }, () => next() + 256 * next()) };
 }
 
 /** The values that the signs of a table stand for: see `xtask/src/tables.rs`. */

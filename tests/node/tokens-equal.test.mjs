@@ -57,6 +57,31 @@ test("texts of every kind, whole and in slices, in every family", () => {
   }
 });
 
+/** ASCII punctuation, and what rules and bars are drawn with. */
+const SIGNS = [..."!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~", ..."─━═█░…—★"];
+
+test("P22: a run of one character is off by a tenth or two tokens, at every length up to 1,000", async () => {
+  const tokenizer = await loadTokenizer(import("context-compactor-vocabularies/o200k_base"));
+  const off = [];
+  for (const sign of SIGNS) {
+    for (let times = 1; times <= 1_000; times++) {
+      const text = sign.repeat(times);
+      const [exact, estimate] = [tokenizer.count(text), estimateTokens(text)];
+      if (Math.abs(estimate - exact) > Math.max(2, exact / 10)) off.push(`${sign} x ${times}: ${estimate} for ${exact}`);
+    }
+  }
+  assert.deepEqual(off, []);
+});
+
+test("P22: runs cost the same wherever they are, here and in the engine", () => {
+  const random = generator(22);
+  const signs = [...SIGNS, "\n", " ", "\0", "a", "7", "é", "字", "😀", "\ud800"];
+  for (let nth = 0; nth < 20_000; nth++) {
+    const runs = Array.from({ length: 1 + random(5) }, () => signs[random(signs.length)].repeat(1 + random(random(4) === 0 ? 200 : 12)));
+    sameAsEngine(runs.join(""), { model: MODELS[random(MODELS.length)] });
+  }
+});
+
 /** Histories of each format that are valid, and some that are not. */
 function seeds() {
   const vectors = files.flatMap((name) => load(name).map(({ messages, format }) => ({ messages, format })));

@@ -13,6 +13,8 @@ const MAPS: usize = 512;
 const PAIRS: usize = 80 * 72;
 /// Weights by the classes of four bytes, three bits each.
 const CONTEXTS: usize = 1 << 12;
+/// Bytes of the weights of runs.
+const RUNS: usize = 512;
 
 /// Characters that need no escaping, from `#` on; the last two begin a large weight.
 const FIRST: u8 = b'#';
@@ -26,17 +28,18 @@ pub(crate) fn write(root: &Path) -> Result<()> {
     for family in Family::ALL {
         let name = family.name();
         let table = fs::read(root.join(format!("crates/estimator/tables/{name}.bin")))?;
-        if table.len() != MAPS + PAIRS + CONTEXTS {
+        if table.len() != MAPS + PAIRS + CONTEXTS + RUNS {
             return Err(format!("the table of {name} has {} bytes", table.len()).into());
         }
         let (map, weights) = table.split_at(MAPS);
         if *maps.get_or_insert_with(|| map.to_vec()) != map {
             return Err(format!("{name} has maps of its own").into());
         }
-        let (pairs, contexts) = weights.split_at(PAIRS);
+        let (pairs, rest) = weights.split_at(PAIRS);
+        let (contexts, runs) = rest.split_at(CONTEXTS);
         let known =
             contexts.iter().enumerate().filter(|(classes, _)| is_utf8(*classes)).map(|(_, weight)| weight);
-        write_text(&folder.join(format!("{name}.ts")), name, pairs.iter().chain(known))?;
+        write_text(&folder.join(format!("{name}.ts")), name, pairs.iter().chain(known).chain(runs))?;
     }
     write_text(&folder.join("maps.ts"), "maps", maps.unwrap_or_default().iter())
 }

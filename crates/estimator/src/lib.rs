@@ -2,10 +2,13 @@
 //!
 //! A byte weighs what its pair with the byte before weighs, and what the classes of the last four bytes weigh:
 //! `tokens(text) = Σ (P[row(previous)][column(byte)] + C[classes]) / 64`, with 80 rows and 72 columns, because bytes
-//! that behave alike share one, and 8 classes. There is a table for each family of tokenizers, fitted to its exact
-//! counts of many scripts and kinds of content and written by `bench/fit` (never by hand): a map of 256 bytes to rows,
-//! one to columns, the weights row by row, then those of the classes, a byte each. For counting it is laid out once,
-//! with a weight for each of the 65,536 pairs.
+//! that behave alike share one, and 8 classes. In a run of one character, such as a rule of 80 hyphens, a byte weighs what
+//! the run does instead: a pair cannot know that 64 equal characters are one token.
+//!
+//! There is a table for each family of tokenizers, fitted to its exact counts of many scripts and kinds of content and
+//! written by `bench/fit` (never by hand): a map of 256 bytes to rows, one to columns, the weights row by row, then those
+//! of the classes, a byte each, then those of runs, two bytes each. For counting it is laid out once, with a weight for
+//! each of the 65,536 pairs.
 //!
 //! One pass, no allocation, integers only: the same figure on every platform. Weights are not negative, so an
 //! estimate never falls when text is appended, and the estimate of appended text is the sum over its own bytes.
@@ -18,13 +21,19 @@ const ROWS: usize = 80;
 const COLUMNS: usize = 72;
 const CONTEXTS: usize = 1 << 12;
 const PAIRS: usize = 1 << 16;
-/// Units of a weight in one token.
+/// Units of a weight in one token, and of a weight of runs.
 const SCALE: u64 = 64;
+const RUN_SCALE: u64 = 1_024;
+/// Weights of runs: of ASCII characters, then of characters of three bytes, which share them.
+const RUNS: usize = 256;
+/// Bytes that go on with a run before it has weights of its own: seven characters of ASCII, or the last two of three of three
+/// bytes and the first of the fourth.
+const RUN: u32 = 7;
 
 /// The tables of all families are in the program. In WebAssembly the host brings all but the default one.
 const HAS_ALL: bool = cfg!(not(target_family = "wasm"));
 
-type File = [u8; 256 + 256 + ROWS * COLUMNS + CONTEXTS];
+type File = [u8; 256 + 256 + ROWS * COLUMNS + CONTEXTS + 2 * RUNS];
 
 /// Models whose tokenizers count alike.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -95,21 +104,22 @@ impl Family {
     #[allow(clippy::panic)]
     pub fn table(self) -> &'static Table {
         self.cell().get_or_init(|| match self.file() {
-            Some(file) => Box::new(Table::new(file)),
+            Some(file) => Table::new(file),
             None => panic!("the table of {} is not there", self.name()),
         })
     }
 
-    /// Takes the table that the host brings: a weight for each pair of bytes, then one for each of the classes of four. False
-    /// where it has another length. One that is there stays.
-    pub fn bring(self, pairs: &[u8], contexts: &[u8]) -> bool {
-        if pairs.len() != PAIRS || contexts.len() != CONTEXTS {
+    /// Takes the table that the host brings: a weight for each pair of bytes, one for each of the classes of four, and those of
+    /// runs. False where it has another length. One that is there stays.
+    pub fn bring(self, pairs: &[u8], contexts: &[u8], runs: &[u16]) -> bool {
+        if pairs.len() != PAIRS || contexts.len() != CONTEXTS || runs.len() != RUNS {
             return false;
         }
         self.cell().get_or_init(|| {
-            let mut table = Box::new(Table { pairs: [0; PAIRS], contexts: [0; CONTEXTS], classes: CLASSES });
+            let mut table = Table::empty();
             table.pairs.copy_from_slice(pairs);
             table.contexts.copy_from_slice(contexts);
+            table.runs.copy_from_slice(runs);
             table
         });
         true
@@ -147,21 +157,45 @@ pub struct Table {
     contexts: [u8; CONTEXTS],
     /// The class of each byte.
     classes: [u8; 256],
+    /// Of a character that goes on with a run, in `1 / RUN_SCALE` tokens: see [`run_of`].
+    runs: [u16; RUNS],
 }
 
 impl Table {
-    fn new(file: &File) -> Self {
+    // No constant: it would be 70 KB of zeros in each module.
+    fn empty() -> Box<Self> {
+        Box::new(Table { pairs: [0; PAIRS], contexts: [0; CONTEXTS], classes: CLASSES, runs: [0; RUNS] })
+    }
+
+    fn new(file: &File) -> Box<Self> {
         let (rows, rest) = file.split_at(256);
         let (columns, rest) = rest.split_at(256);
-        let (weights, contexts) = rest.split_at(ROWS * COLUMNS);
-        let mut table = Table { pairs: [0; PAIRS], contexts: [0; CONTEXTS], classes: CLASSES };
+        let (weights, rest) = rest.split_at(ROWS * COLUMNS);
+        let (contexts, runs) = rest.split_at(CONTEXTS);
+        let mut table = Table::empty();
         let pairs = rows.iter().flat_map(|row| columns.iter().map(move |column| (*row, *column)));
         for (weight, (row, column)) in table.pairs.iter_mut().zip(pairs) {
             let at = usize::from(row) * COLUMNS + usize::from(column);
             *weight = weights.get(at).copied().unwrap_or_default();
         }
         table.contexts.copy_from_slice(contexts);
+        for (weight, bytes) in table.runs.iter_mut().zip(runs.as_chunks().0) {
+            *weight = u16::from_le_bytes(*bytes);
+        }
         table
+    }
+
+    /// Weight of the last byte of `last`, which goes on with a run, in `1 / RUN_SCALE` tokens: a character has its weight at its
+    /// end.
+    fn run(&self, last: u32) -> u32 {
+        let [first, second, byte] = [last >> 16, last >> 8, last].map(|byte| byte & 0xff);
+        let at = match byte {
+            0..0x80 => byte,
+            _ if first < 0xe0 => return 0,
+            // Those that rules and bars are made of have one each.
+            _ => 0x80 | (13 * first + 118 * second + byte) & 0x7f,
+        };
+        self.runs.get(at as usize).copied().map_or(0, u32::from)
     }
 }
 
@@ -201,16 +235,18 @@ pub struct Sum {
 /// What the weight of the next byte depends on. Text hardly ever has a NUL: it stands for what is before the first byte.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct End {
-    /// The last two bytes.
-    pair: u16,
-    /// The classes of the last four.
+    /// The last four bytes.
+    last: u32,
+    /// Their classes.
     context: u16,
+    /// Bytes at the end that go on with a run, [`RUN`] at most: each is the one before it, or that three before it beyond ASCII.
+    run: u8,
 }
 
 impl Default for End {
     fn default() -> Self {
         // Four control characters.
-        End { pair: 0, context: 0o1111 }
+        End { last: 0, context: 0o1111, run: 0 }
     }
 }
 
@@ -225,23 +261,33 @@ impl Sum {
 
     /// Estimated tokens of what was added: 0 for nothing, at least 1 for anything.
     pub fn tokens(&self) -> usize {
-        let tokens = (self.units + SCALE / 2) / SCALE;
+        let tokens = (self.units + RUN_SCALE / 2) / RUN_SCALE;
         usize::try_from(tokens).unwrap_or(usize::MAX).max(usize::from(self.is_started))
     }
 }
 
-/// Weight of `bytes` behind `end`, and their end. Two weights are less than 2^9: 2^54 bytes of text cannot overflow.
+/// Weight of `bytes` behind `end` in `1 / RUN_SCALE` tokens, and their end. A byte weighs less than 2^13: 2^50 bytes of text
+/// cannot overflow.
 // Never inlined: it would be compiled for size with its caller.
 #[inline(never)]
 fn units(table: &Table, end: End, bytes: &[u8]) -> (u64, End) {
     // What is older is shifted out above, and masked where it is used: the loop waits for less. No check is left of `get`,
     // because a masked index is as many bits wide as its table is long.
-    let (mut pair, mut context) = (u32::from(end.pair), u32::from(end.context));
+    let (mut last, mut context, mut run) = (end.last, u32::from(end.context), u32::from(end.run));
+    let mut in_runs = 0;
     let mut weight = |byte: u8| {
-        pair = pair << 8 | u32::from(byte);
+        // Three bytes back beyond ASCII.
+        let goes_on = (last >> (byte >> 7 << 4)) as u8 == byte;
+        run = if goes_on { run + 1 } else { 0 };
+        last = last << 8 | u32::from(byte);
         let class = table.classes.get(usize::from(byte)).copied().unwrap_or_default();
         context = context << 3 | u32::from(class);
-        let pair = table.pairs.get(pair as usize & (PAIRS - 1)).copied().unwrap_or_default();
+        if run >= RUN {
+            run = RUN;
+            in_runs += u64::from(table.run(last));
+            return 0;
+        }
+        let pair = table.pairs.get(last as usize & (PAIRS - 1)).copied().unwrap_or_default();
         let context = table.contexts.get(context as usize & (CONTEXTS - 1)).copied().unwrap_or_default();
         u32::from(pair) + u32::from(context)
     };
@@ -251,7 +297,8 @@ fn units(table: &Table, end: End, bytes: &[u8]) -> (u64, End) {
         sum += u64::from(chunk.iter().map(|byte| weight(*byte)).sum::<u32>());
     }
     sum += u64::from(rest.iter().map(|byte| weight(*byte)).sum::<u32>());
-    (sum, End { pair: pair as u16, context: (context & (CONTEXTS as u32 - 1)) as u16 })
+    let end = End { last, context: (context & (CONTEXTS as u32 - 1)) as u16, run: run as u8 };
+    (sum * (RUN_SCALE / SCALE) + in_runs, end)
 }
 
 #[cfg(test)]

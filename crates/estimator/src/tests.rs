@@ -45,13 +45,13 @@ fn every_table_is_whole() {
 
 #[test]
 fn z6_a_table_of_another_length_is_refused_and_one_that_is_there_stays() {
-    let [pairs, contexts] = [vec![1; PAIRS], vec![1; CONTEXTS]];
-    for (pairs, contexts) in [(&pairs[1..], &contexts[..]), (&pairs[..], &contexts[1..]), (&[][..], &[][..])]
-    {
-        assert!(!Family::Gemini.bring(pairs, contexts));
-    }
+    let (pairs, contexts, runs) = (vec![1; PAIRS], vec![1; CONTEXTS], vec![1; RUNS]);
+    assert!(!Family::Gemini.bring(&pairs[1..], &contexts, &runs));
+    assert!(!Family::Gemini.bring(&pairs, &contexts[1..], &runs));
+    assert!(!Family::Gemini.bring(&pairs, &contexts, &runs[1..]));
+    assert!(!Family::Gemini.bring(&[], &[], &[]));
     let before = Family::Gemini.text("one");
-    assert!(Family::Gemini.is_there() && Family::Gemini.bring(&pairs, &contexts));
+    assert!(Family::Gemini.is_there() && Family::Gemini.bring(&pairs, &contexts, &runs));
     assert_eq!(Family::Gemini.text("one"), before);
 }
 
@@ -65,18 +65,28 @@ fn empty_is_nothing_and_anything_is_something() {
     }
 }
 
-/// What the page says, byte by byte, without the layout.
+/// What the page says, byte by byte, without the layout: in `1 / RUN_SCALE` tokens.
 fn by_definition(family: Family, bytes: &[u8]) -> u64 {
     let (rows, rest) = family.file().unwrap().split_at(256);
     let (columns, rest) = rest.split_at(256);
-    let (weights, contexts) = rest.split_at(ROWS * COLUMNS);
+    let (weights, rest) = rest.split_at(ROWS * COLUMNS);
+    let (contexts, runs) = rest.split_at(CONTEXTS);
     let padded = [&[0, 0, 0], bytes].concat();
+    let mut run = 0;
     let weight = |last: &[u8]| {
-        let [row, column] = [rows[usize::from(last[2])], columns[usize::from(last[3])]];
-        let pair = usize::from(row) * COLUMNS + usize::from(column);
+        let &[third, before, one, byte] = last else { unreachable!() };
+        let same = if byte < 0x80 { one } else { third };
+        run = if byte == same { run + 1 } else { 0 };
+        if run >= 7 {
+            let [first, second, last] = [before, one, byte].map(u32::from);
+            let at = if byte < 0x80 { last } else { 128 + (13 * first + 118 * second + last) % 128 };
+            let weight = runs.as_chunks::<2>().0[at as usize];
+            return if byte >= 0x80 && before < 0xe0 { 0 } else { u64::from(u16::from_le_bytes(weight)) };
+        }
+        let pair = usize::from(rows[usize::from(one)]) * COLUMNS + usize::from(columns[usize::from(byte)]);
         let context =
             last.iter().fold(0, |context, byte| context * 8 + usize::from(CLASSES[usize::from(*byte)]));
-        u64::from(weights[pair]) + u64::from(contexts[context])
+        16 * (u64::from(weights[pair]) + u64::from(contexts[context]))
     };
     padded.windows(4).map(weight).sum()
 }
@@ -92,7 +102,28 @@ fn fifty_megabytes_cost_their_sum() {
     assert_eq!(units(table, End::default(), all.as_bytes()).0, first + 39 * rest);
 }
 
+/// Texts of runs, and of what nearly is one.
+fn runs() -> impl Strategy<Value = String> {
+    let sign =
+        prop::sample::select("=- \n0a\u{e9}\u{2500}\u{2588}\u{4e00}\u{1f44d}\0".chars().collect::<Vec<_>>());
+    let run = (sign, 1..24_usize).prop_map(|(sign, times)| sign.to_string().repeat(times));
+    prop::collection::vec(run, 0..8).prop_map(|runs| runs.concat())
+}
+
 proptest! {
+    #[test]
+    fn p22_runs_cost_the_same_in_parts(text in runs(), at in 0..600_usize) {
+        for family in Family::ALL {
+            let (head, tail) = text.as_bytes().split_at(at.min(text.len()));
+            let (mut whole, mut parts) = (Sum::default(), Sum::default());
+            whole.add(family.table(), text.as_bytes());
+            parts.add(family.table(), head);
+            parts.add(family.table(), tail);
+            prop_assert_eq!(whole, parts);
+            prop_assert_eq!(whole.units, by_definition(family, text.as_bytes()));
+        }
+    }
+
     #[test]
     fn counts_by_definition(text: String, bytes: Vec<u8>) {
         for family in Family::ALL {
