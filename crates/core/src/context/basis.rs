@@ -1,7 +1,8 @@
 //! What leans on another message (`X2`): a result that is told as what differs from an earlier one says nothing without that
 //! one, so both are in a context, or neither is.
 
-use super::origin::{Origin, Placeholder};
+use super::offload::Placeholder;
+use super::origin::Origin;
 
 /// A result of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

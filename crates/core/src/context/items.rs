@@ -1,7 +1,8 @@
 //! The active context: what the model sees, item by item, with running totals.
 
 use super::exchange::KnownExchange;
-use super::origin::{Departed, Offload, Origin, Why};
+use super::offload::Offload;
+use super::origin::{Departed, Origin, Why};
 use crate::message::Role;
 use crate::order;
 use crate::wire::work::{self, WorkDone};

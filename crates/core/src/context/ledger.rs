@@ -2,7 +2,8 @@
 
 use super::basis::unfounded;
 use super::items::Context;
-use super::origin::{CoveredRange, Departed, Offload, Origin, Place, Placeholder, Why};
+use super::offload::{Offload, Placeholder};
+use super::origin::{CoveredRange, Departed, Origin, Place, Why};
 use crate::error::{Code, Error, Result};
 use crate::order;
 use crate::wire::work::{self, WorkDone};

@@ -5,6 +5,7 @@ mod exchange;
 mod items;
 mod ledger;
 mod new_context;
+mod offload;
 mod origin;
 mod recall_tools;
 mod session_log;
@@ -13,9 +14,8 @@ pub mod split;
 pub use basis::{Basis, unfounded};
 pub use items::{Context, Item, Size, Splice, Totals};
 pub use ledger::{Fate, Ledger, LedgerEntry, conserve};
-pub use origin::{
-    CoveredRange, Departed, MessageSource, Offload, Origin, PinProposal, Place, Placeholder, SummaryMeta, Why,
-};
+pub use offload::{Offload, Placeholder};
+pub use origin::{CoveredRange, Departed, MessageSource, Origin, PinProposal, Place, SummaryMeta, Why};
 pub use session_log::{LogEntry, SessionLog};
 pub use split::Keep;
 

@@ -1,8 +1,7 @@
 //! Where an item of the context comes from, what stands for parts of it, and what left.
 
-use super::basis::Basis;
+use super::offload::{Offload, Placeholder};
 use crate::checkpoint::Level;
-use crate::message::Message;
 use crate::order;
 use std::rc::Rc;
 
@@ -134,135 +133,6 @@ crate::wire::record!(Place {
     seq = "seq",
     index = "index",
 });
-
-/// A tool result in the store, or the input of a call, or a text of the user.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Offload {
-    /// Which result of its message, from 0; which call, when it is the input of one. Of media, how many left the message before.
-    pub nth: usize,
-    /// `off_` + 26 characters.
-    pub reference: String,
-    /// Of its UTF-8 text, in hex; of media, of the JSON text of their block.
-    pub sha256: String,
-    /// Characters; 0 of media.
-    pub chars: usize,
-    /// What replaces it.
-    pub how: Placeholder,
-    /// The result that what stands there leans on (`X2`): without it, it says nothing.
-    pub basis: Option<Basis>,
-}
-
-crate::wire::record!(Offload {
-    nth = "nth",
-    reference = "reference",
-    sha256 = "sha256",
-    chars = "chars",
-    how = "how" or nothing,
-    basis = "basis" or nothing,
-});
-
-/// What replaces a tool result that was moved to the store.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Placeholder {
-    /// Its reference (`S1.1`).
-    #[default]
-    Reference,
-    /// Its reference and how it begins (`S3.8`).
-    Preview,
-    /// A mark that it was there (`S3.1`).
-    Cleared,
-    /// What a model made of it (`S2.1`, `S2.4`), or its own content (`S2.11`).
-    Compressed,
-    /// Its reference and what matters of it by the type of its tool (`S4.5`).
-    Processed,
-    /// It is the input of a call: its long texts are the reference, the rest of it is still there.
-    Input,
-    /// It is a text of the user: its reference, how it begins and how it ends.
-    Text,
-    /// Its reference and what differs from an earlier result, which stands in the context (`X1`).
-    Difference,
-    /// It is a picture, a document or the like: its reference, and what it was (`X5`). The log alone has it: nothing of it is
-    /// stored a second time.
-    Media,
-}
-
-crate::wire::named!(Placeholder {
-    Reference = "reference",
-    Preview = "preview",
-    Cleared = "cleared",
-    Compressed = "compressed",
-    Processed = "processed",
-    Input = "input",
-    Text = "text",
-    Difference = "difference",
-    Media = "media",
-});
-
-impl Placeholder {
-    /// What it stands for: a result, the input of a call, a text of the user, or media.
-    fn kind(self) -> u64 {
-        match self {
-            Placeholder::Input => 1,
-            Placeholder::Text => 2,
-            Placeholder::Media => 3,
-            _ => 0,
-        }
-    }
-
-    /// The texts of a message that it may stand for.
-    pub(crate) fn texts<'a>(self, message: &'a Message<'_>) -> Vec<&'a str> {
-        match self {
-            Placeholder::Input => message.calls().map(|call| call.arguments.as_ref()).collect(),
-            Placeholder::Text => message.texts().collect(),
-            Placeholder::Media => Vec::new(),
-            _ => message.results().map(|result| result.text.as_ref()).collect(),
-        }
-    }
-
-    /// True when the reference itself is in the context.
-    pub(crate) fn refers(self) -> bool {
-        matches!(
-            self,
-            Placeholder::Reference
-                | Placeholder::Preview
-                | Placeholder::Processed
-                | Placeholder::Input
-                | Placeholder::Text
-                | Placeholder::Difference
-                | Placeholder::Media
-        )
-    }
-}
-
-impl Offload {
-    /// True for a picture, a document or the like, which the log alone has.
-    pub fn is_media(&self) -> bool {
-        self.how == Placeholder::Media
-    }
-
-    /// True for a result; else it is the input of a call, a text of the user, or media.
-    pub fn is_result(&self) -> bool {
-        self.how.kind() == 0
-    }
-
-    /// Where it was in its message, in order: results, then inputs, then texts, then media.
-    pub(crate) fn order(&self) -> u64 {
-        (self.how.kind() << 32) | self.nth as u64
-    }
-
-    /// What it is in its message, whatever stands there now: the plainest placeholder of its kind.
-    pub(crate) fn kind(&self) -> Placeholder {
-        match self.how {
-            how @ (Placeholder::Input | Placeholder::Text) => how,
-            _ => Placeholder::Reference,
-        }
-    }
-
-    /// Its text in the message as it was appended.
-    pub fn text_in<'a>(&self, message: &'a Message<'_>) -> Option<&'a str> {
-        self.how.texts(message).get(self.nth).copied()
-    }
-}
 
 /// A run of the app's messages that a summary replaces.
 #[derive(Debug, Clone, PartialEq, Eq)]

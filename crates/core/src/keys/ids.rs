@@ -2,6 +2,7 @@
 
 use crate::wire::work::{self, WorkDone};
 use base32ct::{Base32Unpadded, Encoding};
+use base64ct::{Base64UrlUnpadded, Encoding as _};
 use sha2::{Digest, Sha256};
 
 /// SHA-256 of the parts, each preceded by its length so that no two lists of parts collide.
@@ -33,6 +34,21 @@ pub(crate) fn sha256_hex_of(parts: &[&[u8]]) -> String {
 /// Lower-case hex.
 pub(crate) fn hex(bytes: &[u8]) -> String {
     base16ct::lower::encode_string(bytes)
+}
+
+/// A hash as records have it that are written often: in base64. Anything else stays as it is.
+pub(crate) fn short(hash: &str) -> String {
+    let is_hash = hash.len() == 64 || hash.len() == 32;
+    let bytes = is_hash.then(|| base16ct::lower::decode_vec(hash).ok()).flatten();
+    bytes.map_or_else(|| hash.into(), |bytes| Base64UrlUnpadded::encode_string(&bytes))
+}
+
+/// The same as all else has it.
+pub(crate) fn long(hash: &str) -> String {
+    // 43 and 22 letters are as many bytes as no hex has.
+    let is_short = hash.len() == 43 || hash.len() == 22;
+    let bytes = is_short.then(|| Base64UrlUnpadded::decode_vec(hash).ok()).flatten();
+    bytes.map_or_else(|| hash.into(), |bytes| hex(&bytes))
 }
 
 /// 26 characters of base32 (128 bits), lower case, from the parts.

@@ -11,7 +11,6 @@ use crate::error::{Code, Error, Result};
 use crate::keys::batch::{Key, keys};
 use crate::keys::ids;
 use crate::step::Io;
-use base64ct::{Base64UrlUnpadded, Encoding};
 
 /// The name of the field, which is always the last.
 const FIELD: &str = "seal";
@@ -31,7 +30,7 @@ pub(crate) fn write(sid: &str, row: &mut SessionRow) -> Vec<(Key, Vec<u8>)> {
         }
     }
     let head = row.head();
-    let (end, chain) = (short(&head.head), short(&head.chain));
+    let (end, chain) = (ids::short(&head.head), ids::short(&head.chain));
     let head = SessionRow { head: end, chain, ..head };
     puts.push((keys::session(sid), seal(record::encode(&head), row.ver)));
     puts
@@ -43,33 +42,11 @@ pub(crate) fn write_new(sid: &str, row: &mut SessionRow) -> Vec<(Key, Vec<u8>)> 
     write(sid, row)
 }
 
-/// Hashes stand in the head in base64: it is written with every commit.
-fn short(hex: &str) -> String {
-    let bytes = base16ct::lower::decode_vec(hex);
-    // What a damaged log or an archive of other hands says may be no hash.
-    let is_hash = hex.len() == 64 || hex.len() == 32;
-    bytes
-        .ok()
-        .filter(|_| is_hash)
-        .map_or_else(|| hex.into(), |bytes| Base64UrlUnpadded::encode_string(&bytes))
-}
-
-/// A hash as all else has it.
-fn long(hash: &mut String) {
-    // 43 and 22 letters are as many bytes as no hex has.
-    if (hash.len() == 43 || hash.len() == 22)
-        && let Ok(bytes) = Base64UrlUnpadded::decode_vec(hash)
-    {
-        *hash = ids::hex(&bytes);
-    }
-}
-
 /// A row from its fields.
 fn decode(bytes: &[u8]) -> Result<SessionRow> {
     let mut row: SessionRow = record::decode(bytes, "session")?;
     row.rest.remove(FIELD);
-    long(&mut row.head);
-    long(&mut row.chain);
+    (row.head, row.chain) = (ids::long(&row.head), ids::long(&row.chain));
     Ok(row)
 }
 

@@ -83,6 +83,12 @@ impl<'a> Json<'a> {
         }
     }
 
+    /// True where an object comes next.
+    pub fn is_object(&mut self) -> bool {
+        self.next();
+        self.0.starts_with('{')
+    }
+
     /// An object: `each` reads the value of a field.
     pub fn object(
         &mut self,

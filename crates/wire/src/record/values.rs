@@ -135,7 +135,7 @@ macro_rules! tuples {
         )*
     };
 }
-tuples!((one: A, two: B) (one: A, two: B, three: C));
+tuples!((one: A, two: B) (one: A, two: B, three: C) (one: A, two: B, three: C, four: D, five: E, six: F));
 
 macro_rules! pointers {
     ($($type:ident)*) => {
