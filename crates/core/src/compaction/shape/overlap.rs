@@ -13,12 +13,16 @@ const MOST_PLACES: usize = 8;
 
 /// A text by its lines, each as a number: the same for those that differ in the number in front alone.
 pub(crate) fn numbered(text: &str) -> Box<[u64]> {
-    let number = |line| {
+    let number = |line: &str| {
         let mut hasher = DefaultHasher::new();
-        bare(line).hash(&mut hasher);
+        line.hash(&mut hasher);
         hasher.finish()
     };
-    text.split('\n').map(number).collect()
+    // What begins the only line is no number of a line.
+    if !text.contains('\n') {
+        return Box::new([number(text)]);
+    }
+    text.split('\n').map(bare).map(number).collect()
 }
 
 /// A line without the number that a tool put in front of it: `  12→`, `12:`, `12 |`.

@@ -7,10 +7,11 @@ use super::super::record::{RowKind, SessionRow, Unread};
 use super::super::stage::TO_UPKEEP;
 use super::super::state::State;
 use super::super::terms::Unindexed;
-use super::super::{migrations, watermark};
+use super::super::{migrations, seal, watermark, wide};
 use super::{deleted, log_page, name_row, row_at, session_row};
 use crate::context::{Origin, Place};
 use crate::error::{Code, Error, Result};
+use crate::keys::batch::keys;
 use crate::step::{Effect, Io, LogLevel, Loss, LossKind, Notice};
 use std::rc::Rc;
 
@@ -139,7 +140,7 @@ impl SessionGuard {
             let state = self.state();
             (state.sid.clone(), state.row.ver, state.row.head.clone())
         };
-        let is_known = match session_row(io, &sid).await {
+        let is_known = match stored_head(io, &sid).await {
             // A row that was made again counts its versions anew.
             Ok(row) => row.map_or(ver == 0, |row| (row.ver, row.head) == (ver, head)) && ver > 0,
             // Whoever writes next mends it.
@@ -181,6 +182,12 @@ impl SessionGuard {
         io.tell(Effect::Notify(Notice::DataLoss { loss }));
         Ok(())
     }
+}
+
+/// The head of the session's row, which says whether anything was written since.
+async fn stored_head(io: &Io, sid: &str) -> Result<Option<SessionRow>> {
+    let head = wide::read(io, vec![keys::session(sid)]).await?.into_iter().next().flatten();
+    head.map(|head| seal::read_head(&head)).transpose()
 }
 
 /// Why the session of a handle is not in the store any more: somebody deleted it, or what the host knows of it says that it
