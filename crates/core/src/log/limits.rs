@@ -40,13 +40,7 @@ impl State {
             dollars(spent),
             dollars(limit)
         );
-        if self.settings.limits.refuses {
-            return Err(reached("limits.usd", message));
-        }
-        if !std::mem::replace(&mut self.limits_told.cost, true) {
-            warn(io, Code::LimitReached, message);
-        }
-        Ok(())
+        self.reached(io, "limits.usd", message, |told| &mut told.cost)
     }
 
     /// True where the prompt has more bytes than it may.
@@ -70,18 +64,25 @@ impl State {
             grouped(bytes),
             grouped(limit)
         );
+        self.reached(io, "limits.requestBytes", message, |told| &mut told.bytes)
+    }
+
+    /// The prompt is refused, or the app is told once.
+    fn reached(
+        &mut self,
+        io: &Io,
+        option: &str,
+        message: String,
+        told: fn(&mut LimitsTold) -> &mut bool,
+    ) -> Result<()> {
         if self.settings.limits.refuses {
-            return Err(reached("limits.requestBytes", message));
+            return Err(Error::new(Code::LimitReached, message).of_field(Some(option.into())));
         }
-        if !std::mem::replace(&mut self.limits_told.bytes, true) {
+        if !std::mem::replace(told(&mut self.limits_told), true) {
             warn(io, Code::LimitReached, message);
         }
         Ok(())
     }
-}
-
-fn reached(option: &str, message: String) -> Error {
-    Error::new(Code::LimitReached, message).of_field(Some(option.into()))
 }
 
 fn warn(io: &Io, code: Code, message: String) {

@@ -1,14 +1,13 @@
 //! Stored records: one JSON object each, with a version, but for log rows ([`row`]), which are chained by hashes.
 
+mod item;
 mod row;
 mod view;
 
 pub(crate) use crate::wire::record::to_vec as encode;
+pub(crate) use item::{StoredItem, Unread, load_items, store_items};
 pub(crate) use row::{LogRow, PACKED, RowKind, chain, read_row, write_row};
-pub(crate) use view::{
-    Cause, StoredItem, Unread, ViewNote, ViewRow, WholeView, first_of, load_items, replay, store_change,
-    store_items, version_of,
-};
+pub(crate) use view::{Cause, ViewNote, ViewRow, WholeView, first_of, replay, store_change, version_of};
 
 use super::bill::Bill;
 use super::known::KeyChain;

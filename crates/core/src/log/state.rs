@@ -1,30 +1,28 @@
-//! What a session knows, and the batches that its changes make. Every batch expects the session's row as it was read.
+//! What a session knows.
 
+mod batches;
 mod change;
 mod pending;
 
+pub(crate) use batches::{APPEND_OVERHEAD_OPS, record_id};
 pub(crate) use change::{ContextChange, Restored, Summarised};
 pub(crate) use pending::{FormatDecision, PendingMessage};
 
+pub(super) use batches::view_id;
+
 use super::bill::{Bill, Spending};
-use super::keyed;
 use super::known::KnownMessages;
 use super::limits::LimitsTold;
 use super::price::Paid;
-use super::record::{
-    self, Cause, LogRow, NameRow, RowKind, SCHEMA, SessionRow, ViewNote, ViewRow, WholeView,
-};
+use super::record::{SCHEMA, SessionRow};
 use super::said::offers_recall;
-use super::seal;
 use super::sent::{HandedOut, MendedPrompt, OmittedMessage};
-use super::staging::rows_of;
 use super::terms::Unindexed;
 use super::unstored::{Unstored, Version};
 use super::view::References;
 use crate::checkpoint::{Reliability, model_size, reliability};
-use crate::context::{Context, Item, MessageSource, Origin, Place, SessionLog, Size};
-use crate::error::{Code, Error, Result};
-use crate::keys::batch::{Batch, Durability, Key, keys};
+use crate::context::{Context, MessageSource, Origin, SessionLog, Size};
+use crate::error::Result;
 use crate::keys::ids;
 use crate::message::Message;
 use crate::policy::{Settings, clearable};
@@ -33,14 +31,9 @@ use crate::step::Io;
 use crate::summary::keep::Collected;
 use crate::tokens::{Calibrations, Sent};
 use crate::wire::{self, Format, Past};
-use serde_json::value::RawValue;
 use std::cell::RefCell;
 use std::collections::HashMap;
 use std::rc::Rc;
-
-/// What a batch that appends does besides log rows: the session's row and its name, each expected and put, and what of the
-/// row changes seldom.
-pub(crate) const APPEND_OVERHEAD_OPS: usize = 5;
 
 /// A session in memory.
 #[derive(Debug, Clone)]
@@ -303,183 +296,6 @@ impl State {
         })
     }
 
-    /// The row as it is after a commit.
-    pub(super) fn next_row(&self, now: u64) -> SessionRow {
-        let v = self.row.v.max(SCHEMA);
-        let (calibrations, secrets) = (self.calibrations.clone(), self.secrets.borrow().clone());
-        let (ver, spent) = (self.row.ver + 1, self.spent());
-        SessionRow { v, ver, updated_at: now, calibrations, secrets, spent, ..self.row.clone() }
-    }
-
-    pub(super) fn batch(&self, row: &mut SessionRow, mut puts: Vec<(Key, Vec<u8>)>) -> Result<Batch> {
-        puts.extend(seal::write(&self.sid, row));
-        let mut expect = vec![(keys::session(&self.sid), (self.row.ver > 0).then_some(self.row.ver))];
-        if self.row.ver == 0 {
-            // The first commit takes the name.
-            let name = keys::name(&self.row.id);
-            let row = NameRow::new(&self.row.id, &self.sid);
-            puts.push((name.clone(), seal::write_name(&row)?));
-            expect.push((name, None));
-        } else {
-            // A row that the platform took and that was made again of the log counts its versions anew, so that a handle of
-            // before may hold one that is given a second time. It does not know of what was appended since. A store
-            // that went back and on to the same version and length is known by its last hash alone: prepares compare that.
-            expect.push((keys::log(&self.sid, self.row.next_seq), None));
-        }
-        Ok(Batch { expect, puts, deletes: Vec::new(), durability: Durability::Strict })
-    }
-
-    /// The batch that appends messages (T1), with the row, the items and the messages in no page of terms after it.
-    pub(crate) fn append_batch(
-        &self,
-        settled: &FormatDecision,
-        bodies: &[PendingMessage],
-        batch_id: &str,
-        now: u64,
-    ) -> Result<(Batch, SessionRow, Vec<Item>, Unindexed)> {
-        let mut row = self.next_row(now);
-        if settled.sure {
-            row.format = Some(settled.format);
-        }
-        row.pending_step = true;
-        // Who appends has opened the session, and was told.
-        row.losses.clear();
-        let mut puts = Vec::with_capacity(bodies.len());
-        let mut items = Vec::with_capacity(bodies.len());
-        for (nth, PendingMessage { body, size, pinned, .. }) in bodies.iter().enumerate() {
-            if *pinned {
-                row.pin(row.messages, size.tokens);
-            }
-            let place = Place { seq: row.next_seq, index: row.messages };
-            row.chain = record::chain(&row.chain, body);
-            if self.durable {
-                puts.push(self.log_row(&mut row, record_id(batch_id, nth), RowKind::Message, now, body)?);
-            } else {
-                row.next_seq += 1;
-            }
-            row.messages += 1;
-            row.tokens += size.tokens;
-            items.push(Item::new(Rc::clone(body), *size, Origin::Message(place)));
-        }
-        let known: Vec<_> = bodies.iter().map(|message| message.known).collect();
-        self.append_keys(&mut row, settled.format, &known);
-        let mut unindexed = Unindexed::default();
-        if self.durable {
-            let taken =
-                bodies.iter().map(|message| rows_of(&message.body)).sum::<usize>() + APPEND_OVERHEAD_OPS;
-            let room = self.max_batch_ops.saturating_sub(taken);
-            let (pages, left) = self.unindexed.append(&self.sid, settled.format, &items, room)?;
-            puts.extend(pages);
-            unindexed = left;
-        }
-        let batch = self.batch(&mut row, puts)?;
-        Ok((batch, row, items, unindexed))
-    }
-
-    /// Serialises a log row and moves `row` behind it.
-    pub(crate) fn log_row(
-        &self,
-        row: &mut SessionRow,
-        id: String,
-        kind: RowKind,
-        at: u64,
-        body: &str,
-    ) -> Result<(Key, Vec<u8>)> {
-        let body: &RawValue = serde_json::from_str(body)
-            .map_err(|error| Error::new(Code::Poisoned, format!("a record's body is not JSON: {error}")))?;
-        let (bytes, hash) = record::write_row(&LogRow {
-            v: SCHEMA,
-            seq: row.next_seq,
-            n: row.messages,
-            id,
-            kind,
-            at,
-            prev: std::mem::take(&mut row.head),
-            chain: row.chain.clone(),
-            body,
-        });
-        let keyed = keyed::row(&self.sid, row.next_seq, bytes);
-        row.head = hash;
-        row.next_seq += 1;
-        Ok(keyed)
-    }
-
-    /// The batch that changes the context (T3) and the row after it: view, log row, offloads, job and pointer.
-    /// `commit_id` is new for every change, so that two that are alike are told apart.
-    pub(crate) fn change_batch(
-        &self,
-        change: &ContextChange,
-        commit_id: &str,
-        now: u64,
-    ) -> Result<(Batch, SessionRow)> {
-        let mut row = self.next_row(now);
-        row.generation += 1;
-        change.note(&mut row, now);
-        if let Some(left) = &change.left {
-            self.change_keys(&mut row, left);
-        }
-        let generation = row.generation;
-        row.tail_from = row.next_seq + 1;
-        let base = self.row.whole.filter(|known| known.stands(generation));
-        let (whole, splices) = record::store_change(&self.context, &change.splices, base.is_none());
-        let base = base.filter(|_| whole.is_none());
-        let view = ViewRow {
-            v: record::version_of(whole.as_deref(), &splices),
-            generation,
-            to: row.tail_from,
-            messages: row.messages,
-            appended: self.appended(),
-            base: base.map(|known| known.view),
-            whole,
-            splices,
-            left: change.left.clone().unwrap_or_else(|| self.context.left().to_vec()),
-            cause: Cause { input: self.row.head.clone(), ..change.cause.clone() },
-        };
-        let view = record::encode(&view);
-        row.whole = Some(WholeView::after(base, generation, view.len()));
-        let Cause { rung, snapshot, undoes_to, .. } = change.cause.clone();
-        let sha256 = Some(ids::sha256_hex(&view));
-        let note = ViewNote { view: generation, rung, snapshot, undoes_to, sha256 };
-        let note = String::from_utf8_lossy(&record::encode(&note)).into_owned();
-        let id = view_id(commit_id, &row.head);
-        let mut puts = vec![self.log_row(&mut row, id, RowKind::View, now, &note)?];
-        puts.push((keys::view(&self.sid, generation), view));
-        for blob in change.blobs.iter().filter(|blob| !blob.is_big()) {
-            puts.extend(blob.rows_of(&self.sid)?);
-        }
-        let mut batch = self.batch(&mut row, puts)?;
-        if let Some(job) = &change.job {
-            let room = self.max_batch_ops.saturating_sub(batch.expect.len() + batch.puts.len());
-            job.close(&self.sid, generation, room, &mut batch)?;
-        }
-        Ok((batch, row))
-    }
-
-    /// The batch that changes nothing but the session's row, and the row after it. As long as the row was mended and nothing
-    /// was appended since, the log moves on with it: a handle of before may hold a version that is given a second time, and
-    /// would write over the change.
-    pub(crate) fn row_batch(
-        &self,
-        now: u64,
-        update: impl Fn(&mut SessionRow, u64) -> Result<()>,
-    ) -> Result<(Batch, SessionRow)> {
-        let mut row = self.next_row(now);
-        update(&mut row, now)?;
-        let mut puts = Vec::new();
-        if !row.losses.is_empty() {
-            puts.push(self.note_mended(&mut row, now)?);
-        }
-        let batch = self.batch(&mut row, puts)?;
-        Ok((batch, row))
-    }
-
-    /// The batch that writes `puts` beside the session's row, and the row after it.
-    pub(crate) fn row_batch_with(&self, now: u64, puts: Vec<(Key, Vec<u8>)>) -> Result<(Batch, SessionRow)> {
-        let mut row = self.next_row(now);
-        let batch = self.batch(&mut row, puts)?;
-        Ok((batch, row))
-    }
-
     /// What the system prompt says about the goal, as long as it is worked on (`S5.13`).
     pub(crate) fn goal_text(&self) -> Option<String> {
         self.row.goal.as_ref()?.prompt()
@@ -489,33 +305,6 @@ impl State {
     pub(crate) fn reliability(&self) -> Reliability {
         reliability(model_size(self.settings.summariser_model().unwrap_or_default()), self.row.compressions)
     }
-
-    /// Runs of messages behind the current view: first position, first index, count.
-    fn appended(&self) -> Vec<(u64, usize, usize)> {
-        let mut runs: Vec<(u64, usize, usize)> = Vec::new();
-        let places = self.context.items().iter().filter_map(|item| item.origin.place());
-        for place in places.filter(|place| place.seq >= self.row.tail_from) {
-            match runs.last_mut() {
-                Some((seq, index, count))
-                    if *seq + *count as u64 == place.seq && *index + *count == place.index =>
-                {
-                    *count += 1;
-                }
-                _ => runs.push((place.seq, place.index, 1)),
-            }
-        }
-        runs
-    }
-}
-
-/// The id of the nth record of a batch.
-/// The id of the log row of a view that follows the row with hash `head`: the same at each attempt there.
-pub(super) fn view_id(commit_id: &str, head: &str) -> String {
-    format!("view_{}", ids::id(&[commit_id.as_bytes(), head.as_bytes()]))
-}
-
-pub(crate) fn record_id(batch_id: &str, nth: usize) -> String {
-    format!("msg_{}", ids::id(&[batch_id.as_bytes(), &nth.to_le_bytes()]))
 }
 
 /// What a message costs, by the session's one counter, and what it holds.
