@@ -17,6 +17,7 @@ use super::record::{
 use super::said::offers_recall;
 use super::seal;
 use super::sent::{HandedOut, MendedPrompt, OmittedMessage};
+use super::sessions::OtherSessions;
 use super::staging::rows_of;
 use super::terms::Unindexed;
 use super::unstored::{Unstored, Version};
@@ -126,6 +127,8 @@ pub(crate) struct State {
     pub(crate) collected: Option<Rc<Collected>>,
     /// What a history that is handed over is recognized by.
     pub(super) known: KnownMessages,
+    /// The other sessions of the store, where searches look through them.
+    pub(crate) others: Option<Rc<RefCell<OtherSessions>>>,
 }
 
 /// Tokens of what goes with the messages of a prompt.
@@ -145,6 +148,7 @@ impl State {
     /// A session that is nowhere but in memory.
     pub(crate) fn new(id: String, secret: String, settings: Rc<Settings>, now: u64) -> Self {
         let sid = ids::id(&[b"sid", secret.as_bytes()]);
+        let others = settings.recalls_all.then(Rc::default);
         let secrets = Secrets::new(&secret);
         let references = References {
             secret: secret.as_str().into(),
@@ -232,6 +236,7 @@ impl State {
             unindexed: Unindexed::default(),
             collected: None,
             known: KnownMessages::default(),
+            others,
         }
     }
 
