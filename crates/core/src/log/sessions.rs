@@ -34,7 +34,8 @@ pub(crate) async fn sessions_page(io: &Io, after: Option<Key>, is_whole: bool) -
     let prefix = keys::all_names();
     let scan = Scan { prefix, after, limit: PAGE, max_bytes: 1 << 20, reverse: false, keys_only: false };
     let names = wide::scan(io, scan).await?;
-    let last = names.last().map(|(key, _)| key.clone());
+    let Some((last, _)) = names.last() else { return Ok(SessionsPage::default()) };
+    let last = Some(last.clone());
     let (mut sessions, mut known) = (Vec::new(), Vec::new());
     for (key, bytes) in names {
         match seal::read_name(&bytes) {

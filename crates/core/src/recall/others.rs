@@ -18,12 +18,15 @@ use crate::log::record::SessionRow;
 use crate::log::sessions::{KnownSession, ListedSession, format_of, sessions_page};
 use crate::log::stored::view_row;
 use crate::order;
-use crate::step::Io;
+use crate::step::{Io, LogLevel};
 use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 
 /// Bytes of pages that one search looks at, and that stay in memory: about three times as much in messages.
 const MOST: usize = 16 << 20;
+
+/// Own texts that are compared with one of another session.
+const MOST_ALIKE: usize = 64;
 
 /// What was found in other sessions.
 #[derive(Default)]
@@ -76,6 +79,11 @@ pub(super) async fn found(
             corpora.push(corpus);
         }
     }
+    if found.left > 0 {
+        let what =
+            format!("{} other sessions were not searched: those written to later have too much", found.left);
+        io.log(LogLevel::Info, what);
+    }
     let terms = WeighedTerms::new(query, &figures);
     let mut best: Vec<Ranked> = Vec::new();
     for (of, (corpus, (_, log_index))) in corpora.into_iter().zip(&found.sessions).enumerate() {
@@ -112,6 +120,8 @@ async fn is_own(
     wanted: &TextHash,
 ) -> Result<bool> {
     let Some(alike) = alike else { return Ok(false) };
+    // Many texts that are alike are short, and the same.
+    let alike = alike.get(alike.len().saturating_sub(MOST_ALIKE)..).unwrap_or_default();
     let seqs: Vec<u64> = alike.iter().map(|(seq, _)| *seq).collect();
     let rows = own.rows_at(io, &seqs).await?;
     Ok(alike.iter().zip(rows).any(|((seq, result), row)| {
