@@ -43,8 +43,8 @@ pub(super) struct OthersFound {
 /// Texts of the own session, by what they have in common with those that say the same.
 type Twins = HashMap<Twin, Vec<(u64, Option<usize>)>>;
 
-/// The messages of other sessions that match best. One that several sessions have word for word is of the newest of them, and
-/// nobody's where this session has it: forks begin with messages of their parents.
+/// The messages of other sessions that match best. Of those that several sessions have word for word the one that is placed best
+/// stands for all, and none where this session has it: forks begin with messages of their parents.
 pub(super) async fn found(
     reader: &Searcher<'_>,
     query: &Query,
