@@ -6,7 +6,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
 import { fileStore } from "context-compactor/node";
-import { encryptedStore, listSessions, memoryStore, openSession } from "../support/offload.mjs";
+import { deleteSession, encryptedStore, listSessions, memoryStore, openSession } from "../support/offload.mjs";
 import { fails } from "../support/api.mjs";
 import { makeKey } from "../support/encrypted.mjs";
 
@@ -61,10 +61,13 @@ for (const [name, make] of Object.entries(STORES)) {
     assert.deepEqual((await found(own, "wine")).map(([of, index]) => [of, index]), [["pets", 1]]);
     await pets.archive.erase(1, { reason: "private" });
     assert.deepEqual(await found(own, "wine"), []);
-    await pets.delete();
-    assert.deepEqual((await found(own, "cat")), []);
+    await pets.close();
+    await deleteSession("pets", { store });
+    assert.deepEqual(await found(own, "cat"), []);
     assert.deepEqual((await listSessions(store)).map(({ id }) => id).sort(), ["own", "ports"]);
     assert.deepEqual(warnings, []);
+    for (const session of [own, alone]) await session.close();
+    await store.close?.();
   });
 }
 
@@ -103,4 +106,30 @@ test("X9: a session that cannot be read is left out, and told as a warning once"
 
 test("X9: a scope is one of two words", async () => {
   for (const scope of ["store", true, 1]) await assert.rejects(openSession({ recall: { scope } }), fails("invalid_option", { field: "recall.scope" }));
+});
+
+test("X9: a search looks at the sessions that were written to last, as far as there is room, and says how many it left out", async () => {
+  const store = memoryStore();
+  let now = 1_000;
+  const advanced = { runtime: { now: () => (now += 1_000), id: () => crypto.randomUUID() } };
+  const opened = (id, more) => openSession({ id, store, format: "openai-chat", contextWindow: 64_000, recall: ALL, advanced, ...more });
+  // Words that stand once each take the most room in pages of terms.
+  let word = 0;
+  const words = () => Array.from({ length: 100_000 }, () => (word++ * 2_654_435_761 % 4_294_967_296).toString(36)).join(" ");
+  for (let nth = 0; nth < 6; nth++) {
+    const session = await opened(`large ${nth}`);
+    for (let message = 0; message < 6; message++) await session.append({ role: "user", content: `needle ${words()}` });
+    await session.close();
+  }
+  const lines = [];
+  const own = await opened("own", { logger: (_, line) => lines.push(line) });
+  await own.append({ role: "user", content: "Hello." });
+  const sessions = new Set((await own.recall.search("needle", { limit: 100 })).map(({ session }) => session));
+  const left = 6 - sessions.size;
+  assert.ok(left > 0 && left < 6, `${left}`);
+  assert.deepEqual([...sessions].sort(), Array.from({ length: 6 - left }, (_, nth) => `large ${nth + left}`));
+  assert.ok(lines.some((line) => line.startsWith(`${left} other sessions were not searched`)), lines.join("\n"));
+  const { handle } = own.recall.tools();
+  const { content } = await handle({ id: "c", type: "function", function: { name: "recall_search", arguments: '{"query":"needle","limit":1}' } });
+  assert.match(content, new RegExp(`here and in ${6 - left} other sessions, the newest \\(${left} were not searched\\)`));
 });

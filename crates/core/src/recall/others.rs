@@ -277,5 +277,11 @@ pub(super) async fn resolve(io: &Io, own: &Archive, reference: &str) -> Result<R
 /// Errors: [`Code::NotFound`] for anything that no session issued that may be read here, [`Code::StoreCorrupt`].
 pub(crate) async fn text(io: &Io, own: &Archive, reference: &str) -> Result<String> {
     let Resolved { other, reference } = resolve(io, own, reference).await?;
-    other.as_ref().map_or(own, |(archive, _)| archive).text(io, &reference).await
+    let Some((archive, _)) = other else { return own.text(io, &reference).await };
+    match archive.text(io, &reference).await {
+        Err(error) if error.code == Code::Closed => {
+            Err(Error::new(Code::NotFound, "the session that issued this reference was deleted"))
+        }
+        text => text,
+    }
 }
