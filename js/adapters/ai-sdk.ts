@@ -87,7 +87,7 @@ export function contextCompactor(options: AiSdkCompactorOptions = {}): AiSdkComp
   const { thread } = options;
   const threads = new Threads("context-compactor/ai-sdk", options as AdapterOptions & Record<string, unknown>, ["thread"], "ai-sdk");
   const calls = new Calls();
-  const tools = threads.offersTools ? recallTools((name, input, id) => calls.answer(name, input, id), threads.handsOff) : {};
+  const tools = threads.offersTools ? recallTools((name, input, id) => calls.answer(name, input, id), threads.offered) : {};
 
   function bind(bound: { thread?: string; writer?: PartWriter }): AiSdkCompactor {
     const idOf = (call: any): string | undefined => {

@@ -5,7 +5,7 @@ import { langchain, madeLike } from "../formats/langchain.js";
 import { given } from "../formats/shared.js";
 import type { AdapterOptions, CustomFormat, Session, Summarize } from "../types.js";
 import { Calls } from "./calls.js";
-import { recallTools } from "./recall-tools.js";
+import { recallTools, type OfferedTools } from "./recall-tools.js";
 import { answer, textOf } from "./summarizers.js";
 import { Threads, type Fitted } from "./threads.js";
 
@@ -65,7 +65,7 @@ export function compactionMiddleware(options: CompactionMiddlewareOptions = {}):
   if (typeof persist !== "boolean") throw invalidOption("persist", "must be true or false");
   if (persist && !threads.isKept) throw invalidOption("persist", "what leaves the agent's state would be in memory alone: give store, such as fileStore(folder)");
   const calls = new Calls();
-  const tools = threads.offersTools ? toolsOf(calls, threads.handsOff) : [];
+  const tools = threads.offersTools ? toolsOf(calls, threads.offered) : [];
   const replaced = new Map<string, Replaced>();
 
   async function wrapModelCall(request: any, handler: (request: any) => Promise<any>): Promise<any> {
@@ -198,8 +198,8 @@ function definitionsOf(model: any, tools: any[] = []): unknown {
 }
 
 /** The recall tools as `createAgent` executes them. */
-function toolsOf(calls: Calls, handsOff: boolean): any[] {
-  const tools = recallTools((name, input, id) => calls.answer(name, input, id), handsOff);
+function toolsOf(calls: Calls, offered: OfferedTools): any[] {
+  const tools = recallTools((name, input, id) => calls.answer(name, input, id), offered);
   return Object.entries(tools).map(([name, { description, inputSchema, execute }]) => ({
     lc_runnable: true,
     lc_namespace: ["context_compactor", "tools"],

@@ -45,8 +45,8 @@ export class ContextCompactor {
   constructor(options: ContextCompactorOptions = {}) {
     this.#thread = options.thread;
     this.#threads = new Threads("context-compactor/mastra", options as AdapterOptions & Record<string, unknown>, ["thread"], "ai-sdk");
-    const { offersTools, handsOff } = this.#threads;
-    this.#tools = offersTools ? recallTools((name, input, id) => this.#calls.answer(name, input, id), handsOff) : {};
+    const { offersTools, offered } = this.#threads;
+    this.#tools = offersTools ? recallTools((name, input, id) => this.#calls.answer(name, input, id), offered) : {};
   }
 
   /** Mastra before version 1 has no hook but this one: it would go on without compaction, and say nothing. */

@@ -5,7 +5,7 @@ import { openaiAgents } from "../formats/openai-agents.js";
 import type { AdapterOptions, Message, Session, Summarize } from "../types.js";
 import { over, runOf, type Item, type Run } from "./agent-runs.js";
 import { Calls } from "./calls.js";
-import { recallTools } from "./recall-tools.js";
+import { recallTools, type OfferedTools } from "./recall-tools.js";
 import { answer, textOf } from "./summarizers.js";
 import { keyOf, Threads, type Fitted } from "./threads.js";
 import { usageOf } from "./usage.js";
@@ -70,7 +70,7 @@ export function contextCompactor(options: AgentsCompactorOptions = {}): AgentsCo
   const calls = new Calls();
   /** By the context of a run, for calls of tools whose answer only the runner saw. `null`: several conversations have it. */
   const places = new WeakMap<object, Session | null>();
-  const tools = threads.offersTools ? toolsOf(recall, threads.handsOff) : [];
+  const tools = threads.offersTools ? toolsOf(recall, threads.offered) : [];
   const wrapped = new WeakSet<object>();
   let hasProvider = false;
   let isFilter = false;
@@ -244,8 +244,8 @@ function countsOf(usage: any): object | undefined {
 }
 
 /** The recall tools as the runner executes them. */
-function toolsOf(execute: (name: string, input: string, toolCallId: string, context: unknown) => Promise<string>, handsOff: boolean): any[] {
-  return Object.entries(recallTools(async () => "", handsOff)).map(([name, { description, inputSchema }]) => ({
+function toolsOf(execute: (name: string, input: string, toolCallId: string, context: unknown) => Promise<string>, offered: OfferedTools): any[] {
+  return Object.entries(recallTools(async () => "", offered)).map(([name, { description, inputSchema }]) => ({
     type: "function",
     name,
     description,

@@ -28,6 +28,8 @@ const SEARCH =
   "are no longer in front of you. Answers with the passages that match best, each with a reference for recall_read and what it is; " +
   "what is in your context comes last.";
 
+const ALL = " It searches the user's other conversations, too: what is from one of them says so, and was not said here.";
+
 const REF =
   "The reference (off_… or m104k), copied exactly. m104k..m106x reads the messages from one to the other, m104k@12840 begins at " +
   "that character.";
@@ -41,10 +43,18 @@ const NOTES =
   "What you need to go on without the older messages: the task and its state, decisions and their reasons, exact paths, names, " +
   "numbers and errors, and what is left to do. Several sentences.";
 
-/** `execute` answers a call of the tool `name`. `handsOff`: with the tool `new_context`. */
+/** What the tools do by the options of an adapter. */
+export interface OfferedTools {
+  /** With the tool `new_context`. */
+  handsOff: boolean;
+  /** Searches look through all conversations of the store. */
+  searchesAll: boolean;
+}
+
+/** `execute` answers a call of the tool `name`. */
 export function recallTools(
   execute: (name: string, input: unknown, toolCallId: string) => Promise<string>,
-  handsOff: boolean,
+  { handsOff, searchesAll }: OfferedTools,
 ): ExecutableRecallTools {
   const tool = (name: string, description: string, properties: object, required: string): ExecutableTool => ({
     description,
@@ -65,7 +75,7 @@ export function recallTools(
     ),
     recall_search: tool(
       "recall_search",
-      SEARCH,
+      searchesAll ? SEARCH + ALL : SEARCH,
       {
         query: {
           type: "string",

@@ -5,7 +5,7 @@ import { given } from "../formats/shared.js";
 import { tanstackModel } from "../formats/tanstack-model.js";
 import type { AdapterOptions, Message, Session, Summarize } from "../types.js";
 import { recalled } from "./calls.js";
-import { recallTools } from "./recall-tools.js";
+import { recallTools, type OfferedTools } from "./recall-tools.js";
 import { answer } from "./summarizers.js";
 import { isTooLong, Threads, type Fitted } from "./threads.js";
 import { Turn } from "./turn.js";
@@ -79,7 +79,7 @@ export function contextCompactor(options: TanStackCompactorOptions = {}): TanSta
       const id = idOf(context);
       return run.turn?.fitted?.session ?? (id === undefined ? undefined : threads.session(id));
     };
-    if (threads.offersTools) run.tools = toolsOf(session, threads.handsOff);
+    if (threads.offersTools) run.tools = toolsOf(session, threads.offered);
     // It is awaited when the run ends, however it does: no hook says that the app left the stream.
     context.defer({ then: (ended: () => void) => void (run.turn?.done() ?? Promise.resolve()).then(ended) });
     return run;
@@ -221,8 +221,8 @@ function jsonSchemaOf(schema: any): unknown {
 }
 
 /** The recall tools as `chat` executes them. */
-function toolsOf(session: () => Promise<Session | undefined>, handsOff: boolean): any[] {
-  const tools = recallTools(async (name, input, id) => recalled(await session(), name, input, id), handsOff);
+function toolsOf(session: () => Promise<Session | undefined>, offered: OfferedTools): any[] {
+  const tools = recallTools(async (name, input, id) => recalled(await session(), name, input, id), offered);
   return Object.entries(tools).map(([name, { description, inputSchema, execute }]) => ({
     name,
     description,

@@ -6,6 +6,7 @@ import { isContextOverflow } from "../overflow.js";
 import { engineOptions } from "../options.js";
 import { openSession } from "../session.js";
 import { memoryStore } from "../store/memory.js";
+import type { OfferedTools } from "./recall-tools.js";
 import type { AdapterOptions, CustomFormat, Format, Message, Prepared, Session, SessionOptions, StepOptions, Summarize } from "../types.js";
 import { warnOnce } from "../warnings.js";
 
@@ -122,10 +123,13 @@ export class Threads {
     return recall !== false && !(typeof recall === "object" && recall.tools === false);
   }
 
-  /** Whether a model may begin anew, too. */
-  get handsOff(): boolean {
-    const { handoff } = this.#options;
-    return handoff !== undefined && handoff !== null && handoff !== false;
+  /** What the recall tools do beside reading and searching one conversation. */
+  get offered(): OfferedTools {
+    const { handoff, recall } = this.#options;
+    return {
+      handsOff: handoff !== undefined && handoff !== null && handoff !== false,
+      searchesAll: typeof recall === "object" && recall.scope === "all",
+    };
   }
 
   /** The session of the conversation called `id`, for all that the adapter does not do. */

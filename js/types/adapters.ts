@@ -11,8 +11,9 @@ export interface AdapterOptions
    *  compacted from its beginning again after a restart, and loses nothing, because the app hands over all of it. */
   store?: Store | "memory" | "indexeddb";
   /** The model can read what left the context. `{ tools: false }`: the adapter offers no tools for that. Default: true once
-   *  the tools of a request include the recall tools. */
-  recall?: boolean | { tools?: boolean; embed?: (texts: string[]) => Promise<number[][]> };
+   *  the tools of a request include the recall tools. `{ scope: "all" }` lets each conversation search and read all others of
+   *  `store`: never where the store has conversations of several users. */
+  recall?: boolean | { tools?: boolean; embed?: (texts: string[]) => Promise<number[][]>; scope?: "session" | "all" };
   /** Reject the app's call when this library fails. Default: false. The failure is then a warning (option `logger`, else
    *  `console.warn`), and the request is sent as the app gave it. */
   strict?: boolean;

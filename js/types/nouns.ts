@@ -49,11 +49,13 @@ export interface SessionContext<M, N = NewMessageAmong<M>> {
 export interface SessionRecall {
   /** Reads the text of a reference (`LedgerEntry.ref`, `SearchHit.ref`): characters `offset` (default 0) to `offset +
    *  limit` (default: the end). Of an image or a document that left the prompt it says what it was. A lone surrogate counts as one character and is returned as U+FFFD. Rejects with
-   *  `not_found` for a reference that this session did not issue. */
+   *  `not_found` for a reference that this session did not issue; with option `recall: { scope: "all" }`, one that no session of
+   *  its store issued. */
   read(ref: string, range?: { offset?: number; limit?: number }): Promise<string>;
   /** Searches the words of `query` in the whole conversation, offloaded and summarized messages included. Resolves to at most
    *  `limit` passages (default 10), best match first. For a question (it ends in `?`) old messages count as much as new ones,
-   *  and what ranks a message is its best passage. */
+   *  and what ranks a message is its best passage. With option `recall: { scope: "all" }` it also searches the other sessions of
+   *  the store; their hits have `session`. */
   search(query: string, options?: { limit?: number }): Promise<SearchHit[]>;
   /** Resolves to what a checkpoint replaces, in order: the checkpoints that were in the context when it was made, which can be
    *  expanded in turn, and the messages that none of those replaces. `checkpoint` is an id of `context.checkpoints()` or

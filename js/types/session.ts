@@ -142,8 +142,12 @@ export interface Verified {
 
 /** A message that `recall.search` found, with its best passages. */
 export interface SearchHit {
-  /** Reference for `recall.read`: of the stored text that has the passage, or of the whole message (`m104k`). */
+  /** Reference for `recall.read`: of the stored text that has the passage, or of the whole message (`m104k`). Of another session
+   *  it has that session's mark before it (`7k2mq4xb/m104k`). */
   ref: string;
+  /** `id` of the session that the message is of, if that is another one of the store (option `recall.scope`). `seq` and `index`
+   *  are positions there. */
+  session?: string;
   /** Position of the message in the session's log, from 0: messages, compactions and snapshots count. */
   seq: number;
   /** Index of the message, from 0. */
@@ -154,8 +158,9 @@ export interface SearchHit {
   tool?: string;
   /** What that call is about, in one line of at most 100 characters: its file, command, address or query. */
   target?: string;
-  /** Where the model has the text: verbatim in the context, replaced by a reference, or covered by a summary. */
-  place: "context" | "offloaded" | "summarized";
+  /** Where the model has the text: verbatim in the context, replaced by a reference, or covered by a summary; `elsewhere` for
+   *  a message of another session. */
+  place: "context" | "offloaded" | "summarized" | "elsewhere";
   /** The passages, line by line; `…` is what was left out. About 500 characters, and 250 more where a second one has words of
    *  the query that the first lacks. */
   snippet: string;
@@ -185,7 +190,7 @@ export type RecallPart =
       /** What that call is about, in one line of at most 100 characters: its file, command, address or query. */
       target?: string;
       /** Where the model has the text: verbatim in the context, replaced by a reference, or covered by a summary. */
-      place: SearchHit["place"];
+      place: Exclude<SearchHit["place"], "elsewhere">;
       /** How it begins, line by line: about 250 characters. */
       snippet: string;
     };

@@ -224,7 +224,7 @@ for (const [major, { sdk, createOpenAI, createAnthropic, system, context: contex
 
     test("E12: the recall tools say what the engine's say, and can be left away", async (context) => {
       const cc = compactor(context);
-      for (const [more, count] of [[{}, 2], [{ handoff: {} }, 3]]) {
+      for (const [more, count] of [[{}, 2], [{ handoff: {} }, 3], [{ recall: { scope: "all" } }, 2]]) {
         const session = await openSession({ ...OPTIONS, ...more, format: "ai-sdk" });
         const definitions = await Promise.all(
           Object.entries(compactor(context, more).tools).map(async ([name, { description, inputSchema }]) => ({ type: "function", name, description, inputSchema: plain(await sdk.asSchema(inputSchema).jsonSchema) })),

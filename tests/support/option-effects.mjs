@@ -3,7 +3,7 @@
  * goes another way than one without it.
  */
 
-import { compact, memoryStore } from "context-compactor";
+import { compact, memoryStore, openSession } from "context-compactor";
 import { runtime } from "./api.mjs";
 
 /** Nothing waits for another attempt. */
@@ -132,6 +132,21 @@ const slow = () => {
   const store = memoryStore();
   return { ...store, caps: store.caps, read: (keys) => new Promise((resolve) => setTimeout(() => resolve(store.read(keys)), 50)) };
 };
+/** Commits of a session that is in the store already. */
+const earlier = [];
+{
+  const store = memoryStore();
+  const commit = (batch) => (earlier.push(batch), store.commit(batch));
+  const runtime = { now: () => 5, id: () => `earlier ${earlier.length}` };
+  const session = await openSession({ ...USUAL, id: "earlier", store: { ...store, caps: store.caps, commit }, advanced: { runtime } });
+  await session.append({ role: "user", content: "The parser of last week was slow." });
+  await session.close();
+}
+const shared = () => {
+  const store = memoryStore();
+  for (const batch of earlier) void store.commit(batch);
+  return store;
+};
 const carried = { state: {} };
 /** What a call before left. */
 const { state } = await compact(history(), { ...USUAL, state: null });
@@ -181,6 +196,7 @@ export const EFFECTS = {
   "summarize.concurrency": [1, { summarize: { contextWindow: 3_000 } }],
   background: [true],
   "recall.tools": [true, under("balanced", { contextWindow: 64_000, prices: { input: 3, output: 15, cacheRead: 0.3, cacheWrite: 0.3 } })],
+  "recall.scope": ["all", { store: shared }],
   "recall.embed": [async (texts) => texts.map((text) => [text.length, 1])],
   "pins.match": [(_, index) => index === 1],
   "pins.proposals": ["off"],

@@ -87,6 +87,21 @@ pub(crate) fn message_reference(secret: &str, index: usize) -> String {
     format!("m{index}{}", char::from(b'a' + check % 26))
 }
 
+/// What stands before a reference that is read from another session of the store: it names the session that gave it out.
+pub(crate) fn session_tag(secret: &str) -> String {
+    let mut tag = id(&[b"tag", secret.as_bytes()]);
+    tag.truncate(TAG);
+    tag
+}
+
+/// True for text that has the shape of a tag; whether it *is* one only the secrets of sessions can say.
+pub(crate) fn looks_like_tag(text: &str) -> bool {
+    text.len() == TAG && text.bytes().all(|byte| byte.is_ascii_lowercase() || (b'2'..=b'7').contains(&byte))
+}
+
+/// Letters of a tag: of ten thousand sessions hardly two have the same.
+const TAG: usize = 8;
+
 /// The index of a message's reference, when this session may have given it out.
 pub(crate) fn message_index(secret: &str, reference: &str) -> Option<usize> {
     let digits = reference.strip_prefix('m')?.strip_suffix(|c: char| c.is_ascii_lowercase())?;

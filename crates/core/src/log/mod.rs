@@ -26,6 +26,7 @@ pub(crate) mod retry;
 pub(crate) mod said;
 pub(crate) mod seal;
 pub(crate) mod sent;
+pub(crate) mod sessions;
 pub(crate) mod snapshots;
 mod stage;
 pub(crate) mod staging;

@@ -17,6 +17,7 @@ use super::price::Paid;
 use super::record::{SCHEMA, SessionRow};
 use super::said::offers_recall;
 use super::sent::{HandedOut, MendedPrompt, OmittedMessage};
+use super::sessions::OtherSessions;
 use super::terms::Unindexed;
 use super::unstored::{Unstored, Version};
 use super::view::References;
@@ -119,6 +120,8 @@ pub(crate) struct State {
     pub(crate) collected: Option<Rc<Collected>>,
     /// What a history that is handed over is recognized by.
     pub(super) known: KnownMessages,
+    /// The other sessions of the store, where searches look through them.
+    pub(crate) others: Option<Rc<RefCell<OtherSessions>>>,
 }
 
 /// Tokens of what goes with the messages of a prompt.
@@ -138,6 +141,7 @@ impl State {
     /// A session that is nowhere but in memory.
     pub(crate) fn new(id: String, secret: String, settings: Rc<Settings>, now: u64) -> Self {
         let sid = ids::id(&[b"sid", secret.as_bytes()]);
+        let others = settings.recalls_all.then(Rc::default);
         let secrets = Secrets::new(&secret);
         let references = References {
             secret: secret.as_str().into(),
@@ -225,6 +229,7 @@ impl State {
             unindexed: Unindexed::default(),
             collected: None,
             known: KnownMessages::default(),
+            others,
         }
     }
 

@@ -161,6 +161,8 @@ pub(crate) struct Page<'b> {
     /// Positions in the log, of the first and the last.
     pub(crate) seqs: (u64, u64),
     pub(crate) entries: Vec<Entry>,
+    /// As it was stored.
+    pub(crate) stored: &'b [u8],
     postings: &'b [u8],
 }
 
@@ -195,7 +197,7 @@ impl<'b> Page<'b> {
                 entries.push(Entry::Result(read(&mut rest)? as u32, size(read(&mut rest)?)?));
             }
         }
-        Some(Page { first, messages, seqs: (first_seq, seq), entries, postings: rest })
+        Some(Page { first, messages, seqs: (first_seq, seq), entries, stored, postings: rest })
     }
 
     /// Index of the first message behind it.

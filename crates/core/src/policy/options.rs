@@ -4,7 +4,8 @@
 use super::limits::ON_EXCEED;
 use super::presets::{Numbers, PRESETS};
 use super::resolve::{
-    ESTIMATORS, FALLBACKS, LONG_HISTORY, MIN_WINDOW, ON_DIVERGED, PIN_PROPOSALS, PREFIX_MISMATCH, STATE_WHEN,
+    ESTIMATORS, FALLBACKS, LONG_HISTORY, MIN_WINDOW, ON_DIVERGED, PIN_PROPOSALS, PREFIX_MISMATCH,
+    RECALL_SCOPES, STATE_WHEN,
 };
 use super::row::{Documented, MAX, Number, Off, Row};
 use super::rung::Rung;
@@ -109,6 +110,11 @@ pub static OPTIONS: &[Row] = &[
             length (at most 8,192 numbers). A call has at most 64 texts of up to 1,000 bytes. A search calls it for the query and for messages that \
             have no vectors yet, and stores the vectors in the session's store. If it rejects, takes longer than 30 seconds or resolves to anything \
             else, a `warning` event says why, and words alone decide.")),
+    Row::choice("recall.scope", names!(RECALL_SCOPES)).default("`session`")
+        .doc(doc!("What `session.recall.search` and the model's tool `recall_search` search. `session`: this session. `all`: all sessions of its \
+            store, by their words; `session.recall.read` and `recall_read` then read what was found. The store is the boundary: with `all`, this \
+            model and whoever talks to it can read every session in the store, so use it only for a store of one user. Other sessions are only \
+            read. One that cannot be read is left out, with a `warning` event.")),
     Row::group("keep").default("5 messages; `factor3`: 3; `balanced`: what makes the prompt 30 % of the window")
         .doc(doc!("How many recent messages stay verbatim: one of `messages`, `tokens` and `fraction`. A tool call is never separated from its "
             "results.")),

@@ -39,6 +39,8 @@ pub(super) const MIN_WINDOW: usize = 1_000;
 
 /// What `sync` does with a history that is another one; true where it refuses it.
 pub(super) const ON_DIVERGED: [(&str, bool); 2] = [("branch", false), ("throw", true)];
+/// Values of `recall.scope`; true for all sessions of the store.
+pub(super) const RECALL_SCOPES: [(&str, bool); 2] = [("session", false), ("all", true)];
 /// Values of `state.when`; true for what acts always.
 pub(super) const STATE_WHEN: [(&str, bool); 2] = [("due", false), ("now", true)];
 /// Bytes of a state, unless the app says otherwise.
@@ -156,6 +158,7 @@ impl Settings {
             rereads: options.flag("admit.rereads").unwrap_or(has_law),
             recall: options.flag("recall.tools"),
             embeds: options.has("recall.embed"),
+            recalls_all: options.choice("recall.scope", &RECALL_SCOPES).unwrap_or(false),
             app_shortens: options.has("summarize.forResults"),
             concurrency: options.count("summarize.concurrency").unwrap_or(DEFAULT_CONCURRENCY),
             by_parts: options.choice("summarize.longHistory", &LONG_HISTORY).unwrap_or(true),

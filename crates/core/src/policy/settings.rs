@@ -156,6 +156,8 @@ pub struct Settings {
     pub recall: Option<bool>,
     /// The app makes vectors of texts, for searches by meaning.
     pub embeds: bool,
+    /// Searches look through the other sessions of the store, too (`X9`).
+    pub recalls_all: bool,
     /// The app's `summarizeResult` shortens single results (`S2.8`).
     pub app_shortens: bool,
     /// Calls of a model that may be under way at once (`S2.12`).

@@ -7,12 +7,14 @@ use crate::keys::batch::keys;
 use crate::keys::ids;
 use crate::log::record::{RowKind, SessionRow};
 use crate::log::said::{push_line, said};
+use crate::log::sessions::OtherSessions;
 use crate::log::stored::{latest, place_among, row_at};
-use crate::log::{State, offloads, wide};
+use crate::log::{Gap, State, offloads, wide};
 use crate::message::Message;
-use crate::step::Io;
+use crate::step::{Effect, Io, Notice};
 use crate::wire::{self, Format};
 use serde::Serialize;
+use std::cell::RefCell;
 use std::collections::HashMap;
 use std::rc::Rc;
 
@@ -21,6 +23,8 @@ use std::rc::Rc;
 pub(crate) struct Archive {
     /// Names the session's rows.
     pub(crate) sid: String,
+    /// The app's own name for the session.
+    pub(super) id: String,
     /// The messages' format.
     pub(crate) format: Format,
     /// Log rows so far.
@@ -37,6 +41,10 @@ pub(crate) struct Archive {
     pub(super) window: usize,
     /// The app makes vectors of texts.
     pub(super) embeds: bool,
+    /// The other sessions of the store, where they are searched too.
+    pub(super) others: Option<Rc<RefCell<OtherSessions>>>,
+    /// It is one of those: its references have this before them.
+    pub(super) tag: Option<String>,
     secret: String,
     /// Offloads of the context, each with the index of its message.
     offloads: Vec<(usize, Offload)>,
@@ -48,6 +56,7 @@ impl Archive {
     pub(crate) fn of(state: &State) -> Self {
         Archive {
             sid: state.sid.clone(),
+            id: state.row.id.clone(),
             format: state.format(),
             rows: state.row.next_seq,
             messages: state.row.messages,
@@ -56,6 +65,8 @@ impl Archive {
             max_batch_ops: state.max_batch_ops,
             window: state.settings.window,
             embeds: state.settings.embeds,
+            others: state.others.clone(),
+            tag: None,
             secret: state.row.secret.clone(),
             offloads: state.context.offloads().map(|(index, offload)| (index, offload.clone())).collect(),
             unstored: state.unstored_texts(),
@@ -70,9 +81,57 @@ impl Archive {
         Ok(Archive { sid, format, rows, messages, ver, generation, secret: row.secret, ..self })
     }
 
+    /// Another session of the store, whose messages are in `format`, for who searches or reads it from this one.
+    pub(super) fn of_other(&self, sid: String, row: SessionRow, format: Format) -> Archive {
+        Archive {
+            sid,
+            id: row.id,
+            format,
+            rows: row.next_seq,
+            messages: row.messages,
+            ver: row.ver,
+            generation: row.generation,
+            max_batch_ops: self.max_batch_ops,
+            window: self.window,
+            embeds: false,
+            others: self.others.clone(),
+            tag: Some(ids::session_tag(&row.secret)),
+            secret: row.secret,
+            offloads: Vec::new(),
+            unstored: Vec::new(),
+        }
+    }
+
+    /// True for what stands before a reference of this session elsewhere.
+    pub(super) fn is_tagged(&self, tag: &str) -> bool {
+        ids::session_tag(&self.secret) == tag
+    }
+
+    /// Tells the app that messages cannot be read; of another session once, without a loss of this one.
+    pub(super) fn tell(&self, io: &Io, gap: &Gap) {
+        if self.tag.is_none() {
+            gap.tell(io);
+        } else if gap.messages > 0 {
+            self.tell_of(io, &self.id, Code::StoreCorrupt, &gap.reason);
+        }
+    }
+
+    /// Tells the app once what cannot be read of the other session called `name`.
+    pub(super) fn tell_of(&self, io: &Io, name: &str, code: Code, what: &str) {
+        let is_new = self.others.as_ref().is_some_and(|others| others.borrow_mut().told.insert(name.into()));
+        if is_new {
+            let message = format!("recall leaves out what it cannot read of session {name:?}: {what}");
+            io.tell(Effect::Notify(Notice::Warning { code, message }));
+        }
+    }
+
     /// The reference of message `index`.
     pub(super) fn message_reference(&self, index: usize) -> String {
-        ids::message_reference(&self.secret, index)
+        let own = ids::message_reference(&self.secret, index);
+        match &self.tag {
+            Some(tag) => format!("{tag}/{own}"),
+            None => own,
+        }
     }
 
     /// The message that a reference is of, where it is one.
@@ -185,6 +244,8 @@ pub enum HitPlace {
     Offloaded,
     /// A summary is in its place, or nothing.
     Summarized,
+    /// In another session.
+    Elsewhere,
 }
 
 /// Where messages are now: in the model's context or not, and which of their results are in the store.
@@ -193,6 +254,8 @@ pub(crate) struct LogIndex {
     known: HashMap<usize, Whereabout>,
     /// Left behind when the app went back to before them: a model is not to come upon them.
     behind: Vec<(usize, usize)>,
+    /// Of another session: the model has nothing of it.
+    is_elsewhere: bool,
 }
 
 #[derive(Debug, Default)]
@@ -218,6 +281,11 @@ impl LogIndex {
         found
     }
 
+    /// Of another session, whose app went back to before some messages.
+    pub(super) fn of_other(behind: Vec<(usize, usize)>) -> Self {
+        LogIndex { behind, is_elsewhere: true, ..LogIndex::default() }
+    }
+
     /// The reference of an offloaded result.
     pub(super) fn offload(&self, index: usize, result: Option<usize>) -> Option<&str> {
         let offloads = &self.known.get(&index)?.offloads;
@@ -232,6 +300,9 @@ impl LogIndex {
 
     /// Where a text is, what a message says itself or one of its results.
     pub(super) fn whereabouts(&self, index: usize, result: Option<usize>) -> HitPlace {
+        if self.is_elsewhere {
+            return HitPlace::Elsewhere;
+        }
         let Some(found) = self.known.get(&index) else { return HitPlace::Summarized };
         // What it says is not all there when an input of its calls was moved.
         let is_moved = self.offload(index, result).is_some()

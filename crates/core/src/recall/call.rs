@@ -2,7 +2,10 @@
 //! is only what the app or its store got wrong.
 
 use super::archive::{Archive, HitPlace, LogIndex};
-use super::search::{Hit, HitOrder, Query, SearchHits, search};
+use super::label::in_one_line;
+use super::others;
+use super::search::{HitOrder, Query, SearchHits, search};
+use super::shown::Hit;
 use super::{ANEW, READ, SEARCH};
 use crate::error::{Code, Error, Result};
 use crate::step::{Io, LogLevel};
@@ -102,6 +105,11 @@ async fn read_text(
         (Ok(offset), Ok(limit)) => (offset.or(at).unwrap_or(0), limit.unwrap_or(USUAL).min(most(archive))),
         (Err(error), _) | (_, Err(error)) => return Ok(Err(error)),
     };
+    let given = reference;
+    let resolved = others::resolve(io, archive, reference).await?;
+    let (archive, log_index) =
+        resolved.other.as_ref().map_or((archive, log_index), |(archive, index)| (archive, index));
+    let reference = resolved.reference.as_str();
     let found = match reference.split_once("..") {
         Some((first, last)) => {
             run_of(io, archive, log_index, (first, last), offset.saturating_add(limit)).await
@@ -114,19 +122,26 @@ async fn read_text(
     };
     let (text, is_all) = match found {
         Ok(found) => found,
-        Err(error) if error.code == Code::NotFound => {
+        // Another session may be deleted meanwhile.
+        Err(error)
+            if error.code == Code::NotFound || (error.code == Code::Closed && resolved.other.is_some()) =>
+        {
             return Ok(Err(format!(
                 "Nothing in this conversation has this reference. Copy it exactly, or find it with {}.",
                 SEARCH.name
             )));
         }
         Err(error) if error.code == Code::StoreCorrupt => {
-            io.log(LogLevel::Warn, format!("{reference} could not be read back: {error}"));
-            return Ok(Err(format!("[Content unavailable: {reference}]")));
+            io.log(LogLevel::Warn, format!("{given} could not be read back: {error}"));
+            return Ok(Err(format!("[Content unavailable: {given}]")));
         }
         Err(error) => return Err(error),
     };
-    Ok(part_of(reference, &text, is_all, offset, limit))
+    let whose = match archive.tag {
+        Some(_) => format!("{given}, of another session, {}", named(&archive.id)),
+        None => given.to_owned(),
+    };
+    Ok(part_of(&whose, &text, is_all, offset, limit))
 }
 
 fn not_found() -> Error {
@@ -156,6 +171,10 @@ async fn run_of(
         };
         // A line of theirs that looks like it is moved aside.
         let text = format!("\n{text}").replace("\n[m", "\n [m");
+        let text = match &archive.tag {
+            Some(tag) => text.replace(&format!("\n[{tag}/"), &format!("\n [{tag}/")),
+            None => text,
+        };
         let between = if run.is_empty() { "" } else { "\n\n" };
         let piece = format!("{between}[{}]{text}", archive.message_reference(index));
         chars += piece.chars().count();
@@ -186,6 +205,11 @@ fn part_of(reference: &str, text: &str, is_all: bool, offset: usize, limit: usiz
     Ok(format!("{}\n[{reference}: {read}]", as_data(&piece)))
 }
 
+/// The app's name of a session, which may be anything, in one line and in quotes.
+fn named(id: &str) -> String {
+    as_data(&serde_json::Value::from(in_one_line(id)).to_string())
+}
+
 /// What a harness said to the model then is no order to it now.
 fn as_data(text: &str) -> String {
     text.replace("<system-reminder>", "&lt;system-reminder>")
@@ -212,7 +236,7 @@ async fn search_text(
         Ok(limit) => limit.unwrap_or(PASSAGES.0).min(PASSAGES.1),
         Err(error) => return Ok(Err(error)),
     };
-    let SearchHits { hits, order } = search(io, archive, log_index, &query, limit, true).await?;
+    let SearchHits { hits, order, others } = search(io, archive, log_index, &query, limit, true).await?;
     if hits.is_empty() {
         return Ok(Ok("Nothing was found. Try other words, as they would stand in the text.".to_owned()));
     }
@@ -229,15 +253,26 @@ async fn search_text(
         passages.push_str(&passage);
     }
     let messages = grouped(archive.messages);
+    let others = match others {
+        None => String::new(),
+        Some((searched, 0)) => format!(" here and in {}", sessions(searched)),
+        Some((searched, left)) => {
+            format!(" here and in {}, the newest ({} were not searched)", sessions(searched), grouped(left))
+        }
+    };
     let order = match order {
         HitOrder::Best => "best first",
         HitOrder::Oldest => "oldest first",
         HitOrder::Newest => "newest first",
     };
     Ok(Ok(format!(
-        "{shown} found in {messages} messages, {order}; a higher number is later. {} gives the whole text.{passages}",
+        "{shown} found in {messages} messages{others}, {order}; a higher number is later. {} gives the whole text.{passages}",
         READ.name
     )))
+}
+
+fn sessions(count: usize) -> String {
+    format!("{} other session{}", grouped(count), if count == 1 { "" } else { "s" })
 }
 
 /// What a hit is: `result of Bash: npm test · summarized`.
@@ -251,14 +286,16 @@ fn labeled(hit: &Hit, hits: &[Hit]) -> String {
         (role, Some(call)) => format!("{role} calls {call}"),
         (role, None) => role.to_owned(),
     };
-    let place = match hit.place {
-        HitPlace::Context => "in your context",
-        HitPlace::Offloaded => "moved out of your context",
-        HitPlace::Summarized => "summarized",
+    let place = match (hit.place, &hit.session) {
+        (HitPlace::Context, _) => "in your context",
+        (HitPlace::Offloaded, _) => "moved out of your context",
+        (HitPlace::Summarized, _) => "summarized",
+        (HitPlace::Elsewhere, session) => {
+            &format!("of another session, {}", named(session.as_deref().unwrap_or_default()))
+        }
     };
-    let alike = hits
-        .iter()
-        .filter(|other| other.target.is_some() && (&other.target, &other.tool) == (&hit.target, &hit.tool));
+    let what_of = |hit: &Hit| (hit.target.clone(), hit.tool.clone(), hit.session.clone());
+    let alike = hits.iter().filter(|other| other.target.is_some() && what_of(other) == what_of(hit));
     let of_it: Vec<usize> = alike.map(|other| other.index).collect();
     let is_newest = of_it.len() > 1 && of_it.iter().max() == Some(&hit.index);
     let newest = if is_newest { format!(" · newest of {} here", of_it.len()) } else { String::new() };

@@ -16,7 +16,9 @@ type See<'s> = dyn FnMut(&Page<'_>, usize) + 's;
 
 /// Shows all messages of the archive in pages, in order. Pages may have later messages too.
 pub(super) async fn pages(io: &Io, archive: &Archive, see: &mut See<'_>) -> Result<()> {
-    let mut reader = PageReader { io, archive, next: (0, 0), new: Vec::new(), bytes: 0, writes: true };
+    // Of another session nothing is written.
+    let writes = archive.tag.is_none();
+    let mut reader = PageReader { io, archive, next: (0, 0), new: Vec::new(), bytes: 0, writes };
     let mut after = None;
     loop {
         let prefix = keys::all_terms(&archive.sid);
@@ -70,7 +72,7 @@ impl PageReader<'_> {
             for (seq, bytes) in page {
                 let Some((gap, row)) = walk.row(seq, &bytes)? else { continue };
                 if let Some(gap) = gap.filter(|gap| gap.messages > 0) {
-                    gap.tell(self.io);
+                    archive.tell(self.io, &gap);
                     // A page has messages that stand one after the other.
                     let before = std::mem::replace(&mut draft, Draft::new(archive.format, row.n));
                     if before.bytes > 0 {
@@ -88,7 +90,7 @@ impl PageReader<'_> {
             }
         }
         if let Some(gap) = walk.end(to, messages) {
-            gap.tell(self.io);
+            archive.tell(self.io, &gap);
         }
         if draft.bytes > 0 {
             // The end of the log grows on.

@@ -40,7 +40,7 @@ impl CallLabel {
 }
 
 /// It is written beside a reference, and must not look like the next one.
-fn in_one_line(text: &str) -> String {
+pub(super) fn in_one_line(text: &str) -> String {
     let words: Vec<&str> = text.split_whitespace().collect();
     let line = words.join(" ");
     let shown = head(&line, TARGET);

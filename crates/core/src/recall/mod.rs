@@ -5,6 +5,7 @@
 //! * [`crate::log::terms`] holds the terms of the log, [`index`] reads them and makes those that are missing.
 //! * [`rank`] ranks whole texts by their counts, [`passage`] those that match best by their passages.
 //! * [`inquiry`] knows questions about the conversation itself, and [`structure`] answers them in order, by facts.
+//! * [`others`] searches and reads the other sessions of the store, where the app allows that.
 //! * [`meaning`] ranks by the vectors that the app makes of texts, beside their words.
 //! * [`parts`] goes from a checkpoint to what it replaces.
 //! * [`call`] answers a model's call of one of the [`TOOLS`].
@@ -19,6 +20,7 @@ mod index;
 mod inquiry;
 mod label;
 mod meaning;
+mod others;
 mod parts;
 mod passage;
 // Tables are laid out by hand.
@@ -26,16 +28,18 @@ mod passage;
 mod phrases;
 mod rank;
 mod search;
+mod shown;
 mod snippet;
 mod structure;
 
 pub use archive::HitPlace;
 pub(crate) use archive::{Archive, LogIndex};
 pub(crate) use call::answer;
+pub(crate) use others::text;
 pub use parts::RecallPart;
 pub(crate) use parts::messages_in;
-pub use search::Hit;
 pub(crate) use search::{Query, search};
+pub use shown::Hit;
 
 use crate::context::{ExchangePart, NEW_CONTEXT, RECALL_READ, RECALL_SEARCH, is_recall};
 use crate::wire::{Format, Tool};
@@ -54,14 +58,29 @@ const READ: Tool = Tool {
     parameters: r#"{"type":"object","properties":{"ref":{"type":"string","description":"The reference (off_… or m104k), copied exactly. m104k..m106x reads the messages from one to the other, m104k@12840 begins at that character."},"offset":{"type":"integer","minimum":0,"description":"Character to begin at; 0, the beginning, when left out."},"limit":{"type":"integer","minimum":1,"description":"How many characters to read at most; as many as suit the context window when left out."}},"required":["ref"],"additionalProperties":false}"#,
 };
 
+macro_rules! search_doc {
+    () => {
+        "Searches everything that was said in this conversation and every tool result, also what was moved out of \
+         your context or replaced by a summary. Call it before you guess or redo something whose details (a \
+         path, an id, a number, an error, a decision) are no longer in front of you. Answers with the passages \
+         that match best, each with a reference for recall_read and what it is; what is in your context comes last."
+    };
+}
+
 /// Searches the transcript.
 const SEARCH: Tool = Tool {
     name: RECALL_SEARCH,
-    description: "Searches everything that was said in this conversation and every tool result, also what was moved out of \
-                  your context or replaced by a summary. Call it before you guess or redo something whose details (a \
-                  path, an id, a number, an error, a decision) are no longer in front of you. Answers with the passages \
-                  that match best, each with a reference for recall_read and what it is; what is in your context comes last.",
+    description: search_doc!(),
     parameters: r#"{"type":"object","properties":{"query":{"type":"string","description":"Words, names, paths or numbers that stand in the text you look for, as exactly as you know them."},"limit":{"type":"integer","minimum":1,"description":"How many passages at most; 10 when left out."}},"required":["query"],"additionalProperties":false}"#,
+};
+
+/// The same where the app allows the other sessions of the store.
+const SEARCH_ALL: Tool = Tool {
+    description: concat!(
+        search_doc!(),
+        " It searches the user's other conversations, too: what is from one of them says so, and was not said here."
+    ),
+    ..SEARCH
 };
 
 /// Lets the older messages leave.
@@ -77,10 +96,11 @@ const ANEW: Tool = Tool {
 pub const TOOLS: [Tool; 2] = [READ, SEARCH];
 
 /// The definitions of [`TOOLS`] as a format's provider is sent them, with that of the tool that begins anew where the session
-/// `hands_off`.
-pub fn definitions(format: Format, hands_off: bool) -> Vec<Value<'static>> {
+/// `hands_off`. It `searches_all` where searches look through the other sessions of the store.
+pub fn definitions(format: Format, hands_off: bool, searches_all: bool) -> Vec<Value<'static>> {
     let anew = hands_off.then_some(ANEW);
-    TOOLS.into_iter().chain(anew).map(|tool| format.tools().define_tool(&tool)).collect()
+    let search = if searches_all { SEARCH_ALL } else { SEARCH };
+    [READ, search].into_iter().chain(anew).map(|tool| format.tools().define_tool(&tool)).collect()
 }
 
 /// Finds the answers of the recall tools among the results of a history, message by message in its order. Which tool a

@@ -53,15 +53,81 @@ pub(super) struct Corpus {
     /// Terms of the query by their hashes.
     wanted: HashMap<u32, usize>,
     answers: Answers<u32>,
+    pub(super) figures: Figures,
+    pub(super) candidates: Vec<Candidate>,
+    /// The last message that said something, where it is a candidate.
+    asked: Option<usize>,
+}
+
+/// Figures of texts.
+#[derive(Debug, Default)]
+pub(super) struct Figures {
     texts: usize,
     words: usize,
     /// The same where a text counts as one passage at most.
     passage_words: usize,
     /// In how many texts each term occurs.
     frequencies: Vec<u32>,
-    candidates: Vec<Candidate>,
-    /// The last message that said something, where it is a candidate.
-    asked: Option<usize>,
+}
+
+impl Figures {
+    /// With those of more texts.
+    pub(super) fn add(&mut self, more: &Figures) {
+        self.texts += more.texts;
+        self.words += more.words;
+        self.passage_words += more.passage_words;
+        self.frequencies.resize(more.frequencies.len().max(self.frequencies.len()), 0);
+        self.frequencies.iter_mut().zip(&more.frequencies).for_each(|(sum, more)| *sum += more);
+    }
+
+    /// What a term says, by how few texts have it.
+    fn weights(&self) -> Vec<f64> {
+        let texts = self.texts as f64;
+        let weight = |frequency: &u32| {
+            let frequency = f64::from(*frequency);
+            log2(1.0 + (texts - frequency + 0.5) / (frequency + 0.5))
+        };
+        self.frequencies.iter().map(weight).collect()
+    }
+}
+
+/// What is looked for in texts, and what each term of it says there.
+pub(super) struct WeighedTerms<'q> {
+    pub(super) query: &'q Query,
+    pub(super) weights: Vec<f64>,
+    /// Words of the best passage of a text, on average.
+    pub(super) passage: f64,
+    /// Words of a text, on average.
+    text: f64,
+}
+
+impl<'q> WeighedTerms<'q> {
+    pub(super) fn new(query: &'q Query, figures: &Figures) -> Self {
+        let texts = figures.texts.max(1) as f64;
+        let (passage, text) = (figures.passage_words as f64 / texts, figures.words as f64 / texts);
+        WeighedTerms { query, weights: figures.weights(), passage, text }
+    }
+}
+
+impl Candidate {
+    /// What it has in common with a text that is the same word for word.
+    pub(super) fn twin(&self) -> Twin {
+        Twin {
+            is_user: self.is_user,
+            is_result: self.result.is_some(),
+            length: self.length,
+            counts: self.counts.clone(),
+        }
+    }
+}
+
+/// See [`Candidate::twin`].
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(super) struct Twin {
+    is_user: bool,
+    is_result: bool,
+    length: usize,
+    counts: Vec<(usize, u32)>,
 }
 
 impl Corpus {
@@ -69,10 +135,7 @@ impl Corpus {
         Corpus {
             wanted: query.hashes(),
             answers: Answers::default(),
-            texts: 0,
-            words: 0,
-            passage_words: 0,
-            frequencies: vec![0; query.terms.len()],
+            figures: Figures { frequencies: vec![0; query.terms.len()], ..Figures::default() },
             candidates: Vec::new(),
             asked: None,
         }
@@ -127,11 +190,11 @@ impl Corpus {
         if length == 0 {
             return;
         }
-        self.texts += 1;
-        self.words += length;
-        self.passage_words += length.min(PASSAGE);
+        self.figures.texts += 1;
+        self.figures.words += length;
+        self.figures.passage_words += length.min(PASSAGE);
         for (number, _) in &counts {
-            if let Some(frequency) = self.frequencies.get_mut(*number) {
+            if let Some(frequency) = self.figures.frequencies.get_mut(*number) {
                 *frequency += 1;
             }
         }
@@ -144,32 +207,25 @@ impl Corpus {
         }
     }
 
-    /// What a term says, by how few texts have it.
-    pub(super) fn weights(&self) -> Vec<f64> {
-        let texts = self.texts as f64;
-        let weight = |frequency: &u32| {
-            let frequency = f64::from(*frequency);
-            log2(1.0 + (texts - frequency + 0.5) / (frequency + 0.5))
-        };
-        self.frequencies.iter().map(weight).collect()
+    /// Where the candidates stand, by what they have in common with texts that say the same.
+    pub(super) fn twins(&self) -> HashMap<Twin, Vec<(u64, Option<usize>)>> {
+        let mut twins: HashMap<Twin, Vec<(u64, Option<usize>)>> = HashMap::new();
+        for candidate in &self.candidates {
+            twins.entry(candidate.twin()).or_default().push((candidate.seq, candidate.result));
+        }
+        twins
     }
 
-    /// Words of the best passage of a text, on average.
-    pub(super) fn average(&self) -> f64 {
-        self.passage_words as f64 / self.texts.max(1) as f64
-    }
-
-    /// The best candidates among `messages`, one of each message, with their scores; of equal ones the newest comes first.
-    /// `is_last` leaves one out, or says whether it comes after all others.
+    /// The best candidates, one of each message, with their scores; of equal ones the newest comes first. Of a log of
+    /// `messages` new ones count more. `is_last` leaves one out, or says whether it comes after all others.
     pub(super) fn best(
         self,
         limit: usize,
-        is_question: bool,
-        messages: usize,
-        weights: &[f64],
+        terms: &WeighedTerms<'_>,
+        messages: Option<usize>,
         is_last: impl Fn(&Candidate) -> Option<bool>,
     ) -> Vec<Ranked> {
-        let average = self.words as f64 / self.texts.max(1) as f64;
+        let (average, weights, is_question) = (terms.text, &terms.weights, terms.query.is_question);
         let b = if is_question { B_OF_QUESTIONS } else { B };
         let matches = |candidate: &Candidate| {
             let length = 1.0 - b + b * candidate.length as f64 / average;
@@ -193,11 +249,11 @@ impl Corpus {
         let nears: Vec<f64> = self.candidates.iter().enumerate().map(|(at, one)| near(at, one)).collect();
         let scored = own.into_iter().zip(nears).zip(self.candidates).rev();
         let rank = |((own, near), candidate): ((f64, f64), Candidate)| {
-            let age = messages.saturating_sub(candidate.index) as f64;
-            let recency = if is_question { 1.0 } else { 1.0 + RECENT / (RECENT + age) };
+            let age = messages.map(|messages| messages.saturating_sub(candidate.index) as f64);
+            let recency = age.filter(|_| !is_question).map_or(1.0, |age| 1.0 + RECENT / (RECENT + age));
             let is_last = is_last(&candidate)?;
             let score = (own + near) * recency;
-            Some((place(score, is_last), Ranked { candidate, own, near, score, is_last }))
+            Some((place(score, is_last), Ranked { candidate, of: 0, own, near, score, is_last }))
         };
         let ranked = order::by_key(scored.filter_map(rank).collect(), |(place, _)| *place);
         let mut messages = HashSet::new();
@@ -210,6 +266,8 @@ impl Corpus {
 #[derive(Debug)]
 pub(super) struct Ranked {
     pub(super) candidate: Candidate,
+    /// Of which of several sessions it is.
+    pub(super) of: usize,
     /// How well it matches.
     pub(super) own: f64,
     /// What the texts near it add.
@@ -269,7 +327,11 @@ mod tests {
         for (from, rows, expected) in [(0, 24, 4), (0, 22, 2), (0, 20, 0), (11, 23, 2), (14, 24, 0)] {
             let mut corpus = Corpus::new(&Query::new("needle").unwrap());
             corpus.add(&page, from, rows);
-            assert_eq!((corpus.texts, corpus.candidates.len()), (expected, expected), "{from} {rows}");
+            assert_eq!(
+                (corpus.figures.texts, corpus.candidates.len()),
+                (expected, expected),
+                "{from} {rows}"
+            );
         }
     }
 

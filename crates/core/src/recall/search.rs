@@ -5,22 +5,21 @@
 use super::archive::{Archive, HitPlace, LogIndex};
 use super::index;
 use super::inquiry::Inquiry;
-use super::label::{CallLabel, call_of};
+use super::label::CallLabel;
 use super::meaning::{Near, nearest};
-use super::passage::{Matches, rescored};
-use super::rank::{Candidate, Corpus, Ranked, place};
-use super::snippet::{beginning, snippet};
+use super::others::{self, OthersFound};
+use super::rank::{Candidate, Corpus, WeighedTerms};
+use super::shown::{Find, Hit, ShownText, look, text_of};
+use super::snippet::beginning;
 use super::structure;
 use crate::error::{Code, Error, Result};
-use crate::log::Gap;
-use crate::log::said::said;
+use crate::log::Page;
 use crate::log::stored::place_among;
 use crate::log::terms::hash;
-use crate::message::{Message, Role};
+use crate::message::Message;
 use crate::order;
 use crate::step::Io;
 use context_compactor_scan::terms::{self, terms};
-use serde::Serialize;
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 
@@ -35,39 +34,11 @@ const SMALL: &str = " a about after all also an and any are as at be been before
 /// A query of more words, or bytes, stands nowhere as it is.
 const PHRASE_WORDS: usize = 10;
 const PHRASE: usize = 120;
-/// Texts that are read, those that match best: so many, of so many words together.
-const LOOKED_AT: usize = 128;
-const WORDS: usize = 200_000;
+/// Texts that are read, those that match best.
+pub(super) const LOOKED_AT: usize = 128;
 /// Places of a list that count where two lists become one, and what lessens the weight of its first ones.
 const FUSED: usize = 50;
 const RANK_OFFSET: f64 = 60.0;
-/// Words that are read at once.
-const AT_ONCE: usize = 50_000;
-
-/// A message that a search found, with its best passages.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub struct Hit {
-    /// Reference of the whole text, for `read`.
-    #[serde(rename = "ref")]
-    pub reference: String,
-    /// Position of its message in the log.
-    pub seq: u64,
-    /// Index of its message.
-    pub index: usize,
-    /// Who says it.
-    pub role: &'static str,
-    /// The tool that was called, of a call or a result.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub tool: Option<String>,
-    /// The file, the command or whatever else the call is about, in one line.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub target: Option<String>,
-    /// Where the text is for the model.
-    pub place: HitPlace,
-    /// The passages, line by line.
-    pub snippet: String,
-}
 
 /// What is looked for.
 #[derive(Debug)]
@@ -162,6 +133,8 @@ impl Query {
 pub(crate) struct SearchHits {
     pub(crate) hits: Vec<Hit>,
     pub(crate) order: HitOrder,
+    /// Other sessions that were searched, and those that were not.
+    pub(crate) others: Option<(usize, usize)>,
 }
 
 /// How hits are ordered.
@@ -176,11 +149,19 @@ pub(crate) enum HitOrder {
 pub(super) struct Searcher<'a> {
     pub(super) io: &'a Io,
     pub(super) archive: &'a Archive,
-    log_index: &'a LogIndex,
-    for_model: bool,
+    pub(super) log_index: &'a LogIndex,
+    pub(super) for_model: bool,
 }
 
 impl Searcher<'_> {
+    /// The texts of the log that have a term of the query.
+    async fn corpus(&self, query: &Query) -> Result<Corpus> {
+        let mut corpus = Corpus::new(query);
+        let add = &mut |page: &Page<'_>, from| corpus.add(page, from, self.archive.rows);
+        index::pages(self.io, self.archive, add).await?;
+        Ok(corpus)
+    }
+
     /// False for a message that who asks is not to have.
     pub(super) fn shows(&self, index: usize) -> bool {
         !(self.for_model && self.log_index.is_behind(index))
@@ -213,23 +194,61 @@ pub(crate) async fn search(
         shown = structure::answer(&reader, ask, limit).await?;
         order = if ask.newest_first { HitOrder::Newest } else { HitOrder::Oldest };
     }
-    if shown.is_empty() {
-        (shown, order) = (best(&reader, query, limit).await?, HitOrder::Best);
+    if !shown.is_empty() {
+        let mut hits = Vec::with_capacity(shown.len());
+        for one in shown {
+            hits.push(one.hit(&reader).await?);
+        }
+        return Ok(SearchHits { hits, order, others: None });
     }
-    let mut hits = Vec::with_capacity(shown.len());
-    for one in shown {
-        hits.push(one.hit(&reader).await?);
+    let corpus = reader.corpus(query).await?;
+    let twins = archive.others.as_ref().map(|_| corpus.twins());
+    let own = best(&reader, query, corpus, limit).await?;
+    let elsewhere = match twins {
+        Some(twins) => Some(others::found(&reader, query, limit, &twins).await?),
+        None => None,
+    };
+    let others = elsewhere.as_ref().map(|found| (found.searched, found.left));
+    let OthersFound { sessions, shown, .. } = elsewhere.unwrap_or_default();
+    let mut hits = Vec::with_capacity(limit.min(FUSED));
+    for (of, one) in fused(own, shown, limit) {
+        let other = of.and_then(|of| sessions.get(of));
+        let (archive, log_index) = other.map_or((archive, log_index), |(archive, index)| (archive, index));
+        hits.push(one.hit(&Searcher { io, archive, log_index, for_model }).await?);
     }
-    Ok(SearchHits { hits, order })
+    Ok(SearchHits { hits, order: HitOrder::Best, others })
 }
 
-/// The messages that match best by their words, and by their meaning where the app makes vectors.
-async fn best(reader: &Searcher<'_>, query: &Query, limit: usize) -> Result<Vec<ShownText>> {
+/// Hits of this session and those of others, each with its number, by their places in the two lists; of equal places the own
+/// comes first. What the model has before it stays behind all others.
+fn fused(
+    own: Vec<(ShownText, bool)>,
+    others: Vec<(usize, ShownText)>,
+    limit: usize,
+) -> Vec<(Option<usize>, ShownText)> {
+    let own = own.into_iter().enumerate().map(|(at, (shown, is_last))| (at, is_last, None, shown));
+    let others = others.into_iter().enumerate().map(|(at, (of, shown))| (at, false, Some(of), shown));
+    let mut all: Vec<_> = own.chain(others).collect();
+    all.sort_by(|(at, is_last, ..), (other, is_others, ..)| {
+        is_last.cmp(is_others).then(reciprocal(*other).total_cmp(&reciprocal(*at)))
+    });
+    all.truncate(limit);
+    all.into_iter().map(|(.., of, shown)| (of, shown)).collect()
+}
+
+/// The messages that match best by their words, and by their meaning where the app makes vectors; each with whether it comes
+/// after all others.
+async fn best(
+    reader: &Searcher<'_>,
+    query: &Query,
+    corpus: Corpus,
+    limit: usize,
+) -> Result<Vec<(ShownText, bool)>> {
+    let of_words = if reader.archive.embeds { limit.max(FUSED) } else { limit };
+    let found = ranked_in(reader, query, corpus, of_words, |_| true).await?;
     if !reader.archive.embeds {
-        let found = ranked(reader, query, limit, |_| true).await?;
-        return Ok(found.into_iter().map(|find| find.shown).collect());
+        return Ok(found.into_iter().map(|find| (find.shown, find.is_last)).collect());
     }
-    let found = ranked(reader, query, limit.max(FUSED), |_| true).await?;
     let near = nearest(reader, query, limit.max(FUSED)).await?.unwrap_or_default();
     let mut places: HashMap<usize, (f64, bool)> = HashMap::new();
     for (at, find) in found.iter().enumerate() {
@@ -245,17 +264,18 @@ async fn best(reader: &Searcher<'_>, query: &Query, limit: usize) -> Result<Vec<
         is_last.cmp(is_others).then(others.total_cmp(score)).then(other.cmp(one))
     });
     let mut shown = Vec::with_capacity(limit);
-    for (index, _) in order {
+    for (index, (_, is_last)) in order {
         if shown.len() >= limit {
             break;
         }
-        match known.remove(&index) {
-            Some(one) => shown.push(one),
-            None => shown.extend(match near.iter().find(|near| near.index == index) {
+        let one = match known.remove(&index) {
+            Some(one) => Some(one),
+            None => match near.iter().find(|near| near.index == index) {
                 Some(near) => passage_of(reader, near).await?,
                 None => None,
-            }),
-        }
+            },
+        };
+        shown.extend(one.map(|one| (one, is_last)));
     }
     Ok(shown)
 }
@@ -274,7 +294,7 @@ async fn passage_of(reader: &Searcher<'_>, near: &Near) -> Result<Option<ShownTe
     };
     let look = |message: &Message<'_>| {
         let result = near.result.and_then(|nth| message.results().nth(nth));
-        let text = result.map_or_else(|| said(message), |result| result.text.to_string());
+        let text = text_of(message, near.result);
         let passage = text.get(near.span.0..near.span.1).unwrap_or(&text);
         ShownText {
             seq: place.seq,
@@ -299,136 +319,25 @@ pub(super) async fn ranked(
     limit: usize,
     wanted: impl Fn(&Candidate) -> bool,
 ) -> Result<Vec<Find>> {
+    let corpus = reader.corpus(query).await?;
+    ranked_in(reader, query, corpus, limit, wanted).await
+}
+
+async fn ranked_in(
+    reader: &Searcher<'_>,
+    query: &Query,
+    corpus: Corpus,
+    limit: usize,
+    wanted: impl Fn(&Candidate) -> bool,
+) -> Result<Vec<Find>> {
     let Searcher { io, archive, .. } = reader;
-    let mut corpus = Corpus::new(query);
-    index::pages(io, archive, &mut |page, from| corpus.add(page, from, archive.rows)).await?;
-    let terms = Terms { weights: corpus.weights(), average: corpus.average(), query };
+    let terms = WeighedTerms::new(query, &corpus.figures);
     let is_last = |candidate: &Candidate| wanted(candidate).then(|| reader.is_last(candidate)).flatten();
     let is_read = query.is_question || query.phrase.is_some();
     let looked_at = if is_read { limit.max(LOOKED_AT) } else { limit };
-    let best = corpus.best(looked_at, query.is_question, archive.messages, &terms.weights, is_last);
-    let found = look(io, archive, &terms, best, limit).await?;
+    let best = corpus.best(looked_at, &terms, Some(archive.messages), is_last);
+    let found = look(io, &[archive], &terms, best, limit).await?;
     let mut found = order::by_key(found, Find::place);
     found.truncate(limit);
-    Ok(found)
-}
-
-/// A text as it is shown.
-pub(super) struct ShownText {
-    pub(super) seq: u64,
-    pub(super) index: usize,
-    /// Which result of its message, or what the message says itself.
-    pub(super) result: Option<usize>,
-    pub(super) role: Role,
-    pub(super) snippet: String,
-    /// The call that it makes.
-    pub(super) own: Option<CallLabel>,
-    /// The call that it is the result of.
-    pub(super) call_id: Option<String>,
-}
-
-impl ShownText {
-    async fn hit(self, reader: &Searcher<'_>) -> Result<Hit> {
-        let Searcher { io, archive, log_index, for_model } = reader;
-        let ShownText { seq, index, result, role, snippet, own, call_id } = self;
-        let call = match call_id {
-            Some(call_id) => call_of(io, archive, seq, &call_id).await?,
-            None => own,
-        };
-        let reference = match log_index.offload(index, result) {
-            Some(offload) if !for_model => offload.to_owned(),
-            _ => archive.message_reference(index),
-        };
-        let role = if result.is_some() { Role::Tool } else { role }.as_str();
-        let (tool, target) = call.map_or((None, None), |call| (Some(call.tool), call.target));
-        let place = log_index.whereabouts(index, result);
-        Ok(Hit { reference, seq, index, role, tool, target, place, snippet })
-    }
-}
-
-/// What is looked for in texts.
-struct Terms<'q> {
-    query: &'q Query,
-    weights: Vec<f64>,
-    average: f64,
-}
-
-/// A candidate that was read.
-pub(super) struct Find {
-    pub(super) shown: ShownText,
-    score: f64,
-    has_phrase: bool,
-    is_last: bool,
-}
-
-impl Find {
-    fn new(message: &Message<'_>, ranked: Ranked, Terms { query, weights, average }: &Terms<'_>) -> Find {
-        let result = ranked.candidate.result.and_then(|nth| message.results().nth(nth));
-        let text = result.map_or_else(|| said(message), |result| result.text.to_string());
-        let matches = Matches::new(&text, query);
-        let (score, span) = if query.is_question {
-            let is_user = message.role == Role::User && result.is_none();
-            let passage = matches.best(weights, *average, is_user);
-            (rescored(&ranked, &passage), passage.span)
-        } else {
-            (ranked.score, 0..text.len())
-        };
-        let Candidate { seq, index, result: nth, .. } = ranked.candidate;
-        let shown = ShownText {
-            seq,
-            index,
-            result: nth,
-            role: message.role,
-            snippet: snippet(&text, &matches, query, weights, &span),
-            own: CallLabel::in_message(message),
-            call_id: result.map(|result| result.call_id.to_string()),
-        };
-        Find { shown, score, has_phrase: query.phrase_in(&text).is_some(), is_last: ranked.is_last }
-    }
-
-    /// Those that have all of the query as it is come before the others, unless the model sees them.
-    fn place(&self) -> u64 {
-        let is_first = self.has_phrase && !self.is_last;
-        place(self.score, self.is_last) - (u64::from(is_first) << 61)
-    }
-}
-
-/// Reads the candidates, as far as they are `limit` or few words.
-async fn look(
-    io: &Io,
-    archive: &Archive,
-    terms: &Terms<'_>,
-    best: Vec<Ranked>,
-    limit: usize,
-) -> Result<Vec<Find>> {
-    let (mut found, mut words, mut rest) = (Vec::with_capacity(best.len()), 0, best.into_iter().peekable());
-    while rest.peek().is_some() {
-        let (mut batch, mut at_once) = (Vec::new(), 0);
-        while let Some(ranked) = rest.next_if(|_| at_once < AT_ONCE) {
-            if found.len() + batch.len() >= limit && words + ranked.candidate.words > WORDS {
-                continue;
-            }
-            at_once += ranked.candidate.words;
-            words += ranked.candidate.words;
-            batch.push(ranked);
-        }
-        // What is left is too much.
-        if batch.is_empty() {
-            break;
-        }
-        let seqs: Vec<u64> = batch.iter().map(|ranked| ranked.candidate.seq).collect();
-        let rows = archive.rows_at(io, &seqs).await?;
-        for (ranked, row) in batch.into_iter().zip(rows) {
-            let Candidate { seq, index, .. } = ranked.candidate;
-            match archive.look_at(seq, row, |message| Find::new(message, ranked, terms)) {
-                Ok(one) => found.push(one),
-                // Its terms are there, and it is not: nothing of it can be shown.
-                Err(error) if matches!(error.code, Code::StoreCorrupt | Code::NotFound) => {
-                    Gap::new(seq, 1, index, 1).tell(io);
-                }
-                Err(error) => return Err(error),
-            }
-        }
-    }
     Ok(found)
 }

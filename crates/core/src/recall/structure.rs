@@ -5,7 +5,8 @@
 use super::index;
 use super::inquiry::{Inquiry, Subject};
 use super::label::{CallLabel, find_call};
-use super::search::{Query, Searcher, ShownText, ranked};
+use super::search::{Query, Searcher, ranked};
+use super::shown::ShownText;
 use super::snippet::beginning;
 use crate::error::{Code, Result};
 use crate::log::said::said;

@@ -1,15 +1,14 @@
 //! The sessions of a store.
 
 use super::operations::Session;
-use crate::error::{Code, Error, Result};
+use crate::error::{Code, Result};
 use crate::keys::batch::{Key, keys};
 use crate::log::deletion::delete_named;
 use crate::log::intact::last_row;
 use crate::log::migrations;
-use crate::log::record::{self, NameRow, RowKind, SessionRow};
-use crate::log::seal;
-use crate::log::wide;
-use crate::step::{Io, LogLevel, Machine, Scan};
+use crate::log::record::{self, NameRow, RowKind};
+use crate::log::sessions::{ListedSession, sessions_page};
+use crate::step::{Io, LogLevel, Machine};
 use crate::wire::Format;
 use serde::Serialize;
 
@@ -73,31 +72,17 @@ impl Session {
     }
 }
 
-/// Names that are read at once.
-const PAGE: usize = 256;
-
 /// The sessions of a store, in no order that means anything; of `parents` alone, names of the rows of a session, when they
 /// are given.
 async fn list(io: &Io, parents: Option<&[String]>) -> Result<Vec<SessionInfo>> {
-    let mut found = Vec::new();
-    let mut after: Option<Key> = None;
+    let (mut found, mut after) = (Vec::new(), None);
     loop {
-        let prefix = keys::all_names();
-        let scan = Scan { prefix, after, limit: PAGE, max_bytes: 1 << 20, reverse: false, keys_only: false };
-        let names = wide::scan(io, scan).await?;
-        let Some((last, _)) = names.last() else { return Ok(found) };
-        after = Some(last.clone());
-        // What is damaged is mended where its session is opened, and costs no other.
-        let names = names.iter().filter_map(|(key, bytes)| readable(io, key, seal::read_name(bytes)));
-        let names: Vec<NameRow> = names.collect::<Result<_>>()?;
-        let names: Vec<NameRow> = names.into_iter().filter(|name| !name.deleted).collect();
-        let sids: Vec<Key> = names.iter().map(|name| keys::session(&name.sid)).collect();
-        let notes = names.iter().map(|name| keys::notes(&name.sid));
-        let mut rows = wide::read(io, sids.iter().cloned().chain(notes).collect()).await?;
-        let notes = rows.split_off(sids.len());
-        for (((key, bytes), noted), name) in sids.iter().zip(rows).zip(notes).zip(names) {
-            let Some(bytes) = bytes else { continue };
-            let row = match readable(io, key, session_row(&bytes, noted.as_deref(), &name)) {
+        let page = sessions_page(io, after, true).await?;
+        for (key, session) in page.sessions {
+            // What is damaged is mended where its session is opened, and costs no other.
+            let Some(session) = readable(io, &key, session) else { continue };
+            let ListedSession { name, row } = session?;
+            let row = match readable(io, &keys::session(&name.sid), row) {
                 Some(row) => row?,
                 None if parents.is_some() => continue,
                 None => {
@@ -119,13 +104,11 @@ async fn list(io: &Io, parents: Option<&[String]>) -> Result<Vec<SessionInfo>> {
                 parent: row.parent.map(|parent| ParentInfo { id: parent.id, seq: parent.seq }),
             });
         }
+        after = page.last;
+        if after.is_none() {
+            return Ok(found);
+        }
     }
-}
-
-/// The row of the session that has this name.
-fn session_row(bytes: &[u8], noted: Option<&[u8]>, name: &NameRow) -> Result<SessionRow> {
-    let is_other = || Error::new(Code::StoreCorrupt, "it is the row of another session");
-    seal::read(bytes, noted).and_then(|row| if row.id == name.id { Ok(row) } else { Err(is_other()) })
 }
 
 /// A record that was read; `None` where it is damaged.

@@ -82,6 +82,7 @@ mod react_rules;
 mod rebuild_rules;
 mod recall_answers;
 mod recall_meaning;
+mod recall_others;
 mod recall_pages;
 mod recall_parts;
 mod recall_passages;

@@ -140,7 +140,7 @@ fn definitions_are_what_each_provider_takes() {
         assert!(!tool.description.contains("  "), "{}", tool.description);
     }
     for format in Format::ALL {
-        let found: Vec<Value> = definitions(format, false)
+        let found: Vec<Value> = definitions(format, false, false)
             .iter()
             .map(|definition| serde_json::to_value(definition).unwrap())
             .collect();
@@ -183,7 +183,7 @@ fn a_call_is_answered_with_a_message_of_its_format() {
     let tools = harness.session.tools(None).unwrap();
     assert_eq!(
         (tools.format, tools.definitions),
-        (Format::OpenaiChat, definitions(Format::OpenaiChat, false))
+        (Format::OpenaiChat, definitions(Format::OpenaiChat, false, false))
     );
 }
 

@@ -30,7 +30,7 @@ fn key(parts: &Value) -> Key {
 }
 
 /// A store that the old release's commits were made in.
-fn old_store() -> Rc<MemoryStore> {
+pub(crate) fn old_store() -> Rc<MemoryStore> {
     store_of(&fixture())
 }
 

@@ -37,10 +37,11 @@ impl Session {
             let find = async |io: Io| {
                 let (archive, is_new) = slot.look(|state| (Archive::of(state), state.row.ver == 0))?;
                 let archive = if is_new { archive_of(&io, &slot).await?.0 } else { archive };
-                match archive.text(&io, &reference).await {
+                match recall::text(&io, &archive, &reference).await {
                     // Another handle may have rewritten the session's rows.
                     Err(error) if error.code == Code::NotFound => {
-                        archive_of(&io, &slot).await?.0.text(&io, &reference).await
+                        let archive = archive_of(&io, &slot).await?.0;
+                        recall::text(&io, &archive, &reference).await
                     }
                     text => text,
                 }
@@ -124,9 +125,10 @@ impl Session {
     /// The definitions of the [`recall::TOOLS`] in `format`, else in the session's own, and of the one that begins anew where the
     /// options have that.
     pub fn tools(&self, format: Option<Format>) -> Result<ToolSet> {
-        let (own, hands_off) = self.slot.look(|state| (state.format(), state.hands_off()))?;
+        let look = |state: &State| (state.format(), state.hands_off(), state.settings.recalls_all);
+        let (own, hands_off, searches_all) = self.slot.look(look)?;
         let format = format.unwrap_or(own);
-        Ok(ToolSet { format, definitions: recall::definitions(format, hands_off) })
+        Ok(ToolSet { format, definitions: recall::definitions(format, hands_off, searches_all) })
     }
 
     /// Answers a model's call of one of the [`recall::TOOLS`]: the message, JSON text. What the model got wrong is part
