@@ -2,6 +2,7 @@
 //! part, and what makes one summary of those of the parts.
 
 use super::budget::{FRAMES, content, fitting, whole};
+use super::facts::Fact;
 use super::prompt::{KEPT_PART, PromptOptions, PromptTemplate, SummaryRequest, rejected};
 use super::render::{Class, MessageBlock, Piece, blocks_of};
 use crate::error::Result;
@@ -68,29 +69,29 @@ impl PromptTemplate {
         runs
     }
 
-    /// The request for a summary of a part of a conversation.
+    /// The request for a summary of a part of a conversation, with its facts.
     ///
     /// Errors: as [`PromptTemplate::build`].
     pub(crate) fn part(
         &self,
         messages: &[Message<'_>],
         of: Range<usize>,
+        facts: Vec<Fact>,
         options: &PromptOptions<'_>,
     ) -> Result<SummaryRequest> {
         let max_input_tokens = options.max_input_tokens.map(|limit| limit - reserve(limit));
         let blocks = blocks_of(messages, &of, options);
-        let indices = options.indices.and_then(|indices| indices.get(of.clone()));
-        let messages = messages.get(of).unwrap_or_default();
-        self.request(blocks, messages, PART, &PromptOptions { max_input_tokens, indices, ..*options })
+        let indices = options.indices.and_then(|indices| indices.get(of));
+        self.request(blocks, facts, PART, &PromptOptions { max_input_tokens, indices, ..*options })
     }
 
-    /// The request for one summary of `messages` in the place of the summaries of their parts.
+    /// The request for one summary in the place of the summaries of parts, with the facts of all of them.
     ///
     /// Errors: as [`PromptTemplate::build`].
     pub(crate) fn merge(
         &self,
         texts: &[&str],
-        messages: &[Message<'_>],
+        facts: Vec<Fact>,
         options: &PromptOptions<'_>,
     ) -> Result<SummaryRequest> {
         let block = |text: &&'_ str| MessageBlock {
@@ -102,7 +103,7 @@ impl PromptTemplate {
                 class: Class::User,
             }],
         };
-        self.request(texts.iter().map(block).collect(), messages, PARTS, options)
+        self.request(texts.iter().map(block).collect(), facts, PARTS, options)
     }
 
     /// Which summaries of parts, of these sizes, are made one by the same request. One group is all of them.

@@ -1,8 +1,9 @@
 //! Prompts as data, and the request that is built from one: always inside its budget.
 
 use super::budget;
-use super::facts::{Fact, facts};
+use super::facts::Fact;
 use super::focus::{self, Focus};
+use super::message_facts::facts;
 use super::quote::quoted_text;
 use super::render::{MessageBlock, blocks, escape};
 use super::text::head;
@@ -178,14 +179,26 @@ impl PromptTemplate {
     /// `invalid_option` on `maxInputTokens` when the prompt and a little of the conversation cannot fit; the message
     /// says the minimum.
     pub fn build(&self, messages: &[Message<'_>], options: &PromptOptions<'_>) -> Result<SummaryRequest> {
-        self.request(blocks(messages, options), messages, "", options)
+        self.whole(messages, facts(messages), options)
     }
 
-    /// The request for a summary of `blocks`, which stand for `messages`; `more` is said behind the rules.
+    /// The same with `facts` of them, best first.
+    ///
+    /// Errors: as [`PromptTemplate::build`].
+    pub(crate) fn whole(
+        &self,
+        messages: &[Message<'_>],
+        facts: Vec<Fact>,
+        options: &PromptOptions<'_>,
+    ) -> Result<SummaryRequest> {
+        self.request(blocks(messages, options), facts, "", options)
+    }
+
+    /// The request for a summary of `blocks`, which stand for messages of these facts; `more` is said behind the rules.
     pub(super) fn request(
         &self,
         blocks: Vec<MessageBlock<'_>>,
-        messages: &[Message<'_>],
+        mut facts: Vec<Fact>,
         more: &str,
         options: &PromptOptions<'_>,
     ) -> Result<SummaryRequest> {
@@ -195,7 +208,6 @@ impl PromptTemplate {
         let mut ending = kept(options);
         ending += &present(options.rejected).map_or(String::new(), rejected);
         let fitted = budget::fit(blocks, &system, &ending, options)?;
-        let mut facts = facts(messages);
         for fact in &mut facts {
             fact.index = fact.index.and_then(|position| options.index(position));
         }
