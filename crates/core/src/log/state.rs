@@ -28,7 +28,7 @@ use crate::keys::batch::{Batch, Durability, Key, keys};
 use crate::keys::ids;
 use crate::message::Message;
 use crate::policy::{Settings, clearable};
-use crate::redact::Secrets;
+use crate::redact::{SearchedTexts, Secrets};
 use crate::step::Io;
 use crate::summary::keep::Collected;
 use crate::tokens::{Calibrations, Sent};
@@ -66,6 +66,8 @@ pub(crate) struct State {
     pub(crate) unlogged: Rc<HashMap<usize, Rc<str>>>,
     /// Secrets that have numbers; the row has them since the last commit.
     pub(crate) secrets: Rc<RefCell<Secrets>>,
+    /// Texts that hold none.
+    pub(crate) searched: Rc<RefCell<SearchedTexts>>,
     /// Tokens of the system prompt and the tools of the last `prepare`.
     pub(crate) fixed_tokens: usize,
     /// Those of them that are the system prompt's, with the goal.
@@ -146,6 +148,7 @@ impl State {
     pub(crate) fn new(id: String, secret: String, settings: Rc<Settings>, now: u64) -> Self {
         let sid = ids::id(&[b"sid", secret.as_bytes()]);
         let secrets = Secrets::new(&secret);
+        let searched = Rc::new(RefCell::new(SearchedTexts::new(&secret)));
         let references = References {
             secret: secret.as_str().into(),
             recalls: true,
@@ -202,6 +205,7 @@ impl State {
             references,
             unlogged: Rc::default(),
             secrets: Rc::new(RefCell::new(secrets)),
+            searched,
             fixed_tokens: 0,
             prompt_tokens: 0,
             tool_tokens: 0,

@@ -4,7 +4,6 @@ use super::facts::{Fact, FactKind, FoundFacts, Named, emphasis, look, recency};
 use crate::message::Message;
 use std::cell::OnceCell;
 use std::collections::HashMap;
-use std::hash::{BuildHasherDefault, Hasher};
 use std::ops::Range;
 
 /// How many facts are kept.
@@ -19,7 +18,7 @@ pub fn facts(messages: &[Message<'_>]) -> Vec<Fact> {
 }
 
 /// What the messages of a history name, each found when it is asked for first.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct NamedFacts(Vec<OnceCell<MessageFacts>>);
 
 impl NamedFacts {
@@ -96,7 +95,7 @@ impl MessageFacts {
     /// Counts something that a part names; `known` are things of that part by their numbers.
     fn add(&mut self, known: &mut ByNumber, kind: FactKind, text: &str, emphasis: f64) {
         let next = self.things.len();
-        let at = *known.entry(number(kind, text)).or_insert(next);
+        let at = *known.entry(quick(kind as u64, text)).or_insert(next);
         if let Some(thing) = self.things.get_mut(at)
             && thing.kind == kind
             && self.texts.get(thing.start as usize..thing.end as usize) == Some(text)
@@ -119,32 +118,15 @@ impl MessageFacts {
     }
 }
 
-/// Places by numbers that are hashes already.
-type ByNumber = HashMap<u64, usize, BuildHasherDefault<AsItIs>>;
+/// Places by numbers. They are hashed: who writes a text could make many that stand in one place of a table.
+type ByNumber = HashMap<u64, usize>;
 
-#[derive(Default)]
-struct AsItIs(u64);
-
-impl Hasher for AsItIs {
-    fn finish(&self) -> u64 {
-        self.0
-    }
-
-    fn write(&mut self, bytes: &[u8]) {
-        bytes.iter().for_each(|byte| self.0 = self.0.rotate_left(8) ^ u64::from(*byte));
-    }
-
-    fn write_u64(&mut self, number: u64) {
-        self.0 = number;
-    }
-}
-
-/// A number by which nearly all things differ.
-fn number(kind: FactKind, text: &str) -> u64 {
+/// A number by which nearly all texts of a kind differ: a table of them asks for the text as well.
+fn quick(kind: u64, text: &str) -> u64 {
     const MIX: u64 = 0x9E37_79B9_7F4A_7C15;
     let mix = |hash: u64, more: u64| (hash.rotate_left(5) ^ more).wrapping_mul(MIX);
     let (eights, rest) = text.as_bytes().as_chunks::<8>();
-    let hash = eights.iter().fold(kind as u64 + 1, |hash, eight| mix(hash, u64::from_le_bytes(*eight)));
+    let hash = eights.iter().fold(kind + 1, |hash, eight| mix(hash, u64::from_le_bytes(*eight)));
     let hash = rest.iter().fold(hash, |hash, byte| mix(hash, u64::from(*byte)));
     hash ^ hash >> 32
 }

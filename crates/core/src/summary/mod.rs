@@ -45,6 +45,7 @@ pub(crate) use prompt::fill;
 pub(crate) use quote::{
     NOTICE, find_quote, kind_of, quote, quoted_file, quotes, quotes_heading, quotes_of_system, rules,
 };
+pub(crate) use render::ShownMessages;
 pub(crate) use scan::names;
 pub use thread::ThreadRequest;
 pub(crate) use thread::ThreadTail;

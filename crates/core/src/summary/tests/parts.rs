@@ -1,11 +1,12 @@
 //! A history in as few parts as fit, every message in exactly one of them.
 
 use super::super::parts::Stretch;
-use super::super::{OFFLOAD, PromptOptions, facts};
+use super::super::{NamedFacts, OFFLOAD, PromptOptions, ShownMessages, SummaryRequest, facts};
 use super::{call, result, text};
 use crate::message::{Exchanges, Message, Role};
 use crate::tokens::Estimator;
 use proptest::prelude::*;
+use std::ops::Range;
 
 /// The room that a request needs beside the conversation is about a thousand tokens.
 const FRAME: usize = 1_400;
@@ -15,6 +16,11 @@ const SLACK: usize = 4;
 
 fn options(room: usize, estimator: Estimator) -> PromptOptions<'static> {
     PromptOptions { max_input_tokens: Some(FRAME + room), estimator, ..Default::default() }
+}
+
+fn part_of(messages: &[Message<'_>], of: Range<usize>, options: &PromptOptions<'_>) -> SummaryRequest {
+    let named = NamedFacts::of(messages.len());
+    OFFLOAD.part(&ShownMessages { messages, of, named: &named, clean: &[] }, options).unwrap()
 }
 
 fn exchange(kind: u8, nth: usize, body: &str) -> Vec<Message<'static>> {
@@ -43,14 +49,10 @@ fn check(messages: &[Message<'_>], options: &PromptOptions<'_>) -> Vec<Stretch> 
     assert_eq!(covered, (0..messages.len()).collect::<Vec<_>>());
     let exchanges = Exchanges::of(messages);
     let limit = options.max_input_tokens.unwrap();
-    let part = |of: std::ops::Range<usize>| {
-        OFFLOAD.part(messages, of.clone(), facts(&messages[of]), options).unwrap()
-    };
+    let part = |of: std::ops::Range<usize>| part_of(messages, of, options);
     // An estimate of two texts is now and then a token less than that of the first.
     let less = PromptOptions { max_input_tokens: Some(limit - SLACK), ..*options };
-    let is_long = |of: std::ops::Range<usize>| {
-        OFFLOAD.part(messages, of.clone(), facts(&messages[of]), &less).unwrap().truncated
-    };
+    let is_long = |of: std::ops::Range<usize>| part_of(messages, of, &less).truncated;
     for run in &runs {
         let request = part(run.of.clone());
         let size =
@@ -122,8 +124,7 @@ fn an_exchange_that_is_too_long_is_parted_between_its_results() {
     let runs = check(&messages, &options(2_000, Estimator::Chars4));
     let of: Vec<_> = runs.iter().map(|run| run.of.clone()).collect();
     assert_eq!(of, [0..2, 2..3, 3..4]);
-    let request =
-        OFFLOAD.part(&messages, 2..3, facts(&messages[2..3]), &options(2_000, Estimator::Chars4)).unwrap();
+    let request = part_of(&messages, 2..3, &options(2_000, Estimator::Chars4));
     assert!(
         request.messages[0].content.contains("<tool_result name=\"read_file\">"),
         "its call is in another part"
