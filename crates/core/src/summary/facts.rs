@@ -194,9 +194,9 @@ pub(super) fn collect<'m>(
         for part in &message.parts {
             let mass = recency * emphasis(part, message.role);
             look(part, message.role, &mut |named| match named {
-                Named::InLine(kind, text) => ids.push(found.add(kind, text, index, mass)),
-                Named::Apart(kind, text) => _ = found.add(kind, text, index, mass),
-                Named::Line(line) => {
+                SeenInPart::InLine(kind, text) => ids.push(found.add(kind, text, index, mass)),
+                SeenInPart::Apart(kind, text) => _ = found.add(kind, text, index, mass),
+                SeenInPart::Line(line) => {
                     see(index, line, &ids);
                     ids.clear();
                 }
@@ -207,7 +207,7 @@ pub(super) fn collect<'m>(
 }
 
 /// What is seen of a part.
-pub(super) enum Named<'m, 't> {
+pub(super) enum SeenInPart<'m, 't> {
     /// Something that the line names which is being read.
     InLine(FactKind, &'t str),
     /// Something of no line.
@@ -229,27 +229,27 @@ pub(super) fn emphasis(part: &Part<'_>, role: Role) -> f64 {
 }
 
 /// Reads a part.
-pub(super) fn look<'m>(part: &'m Part<'_>, role: Role, see: &mut impl FnMut(Named<'m, '_>)) {
+pub(super) fn look<'m>(part: &'m Part<'_>, role: Role, see: &mut impl FnMut(SeenInPart<'m, '_>)) {
     match part {
         Part::Text(text) => {
             for line in text.lines() {
-                entities(line, &mut |kind, text| see(Named::InLine(kind, text)));
-                see(Named::Line(line));
+                entities(line, &mut |kind, text| see(SeenInPart::InLine(kind, text)));
+                see(SeenInPart::Line(line));
             }
-            prose(text, role, |kind, text| see(Named::Apart(kind, text)));
+            prose(text, role, |kind, text| see(SeenInPart::Apart(kind, text)));
         }
-        Part::ToolCall(call) => arguments(call, &mut |kind, text| see(Named::Apart(kind, text))),
+        Part::ToolCall(call) => arguments(call, &mut |kind, text| see(SeenInPart::Apart(kind, text))),
         Part::ToolResult(result) => {
             for line in result.text.lines() {
                 entities(line, &mut |kind, text| {
                     // Numbers in results are data by the thousand; the telling ones are said again in prose.
                     if kind != FactKind::Number {
-                        see(Named::InLine(kind, text));
+                        see(SeenInPart::InLine(kind, text));
                     }
                 });
-                see(Named::Line(line));
+                see(SeenInPart::Line(line));
                 if is_error_line(line) {
-                    see(Named::Apart(FactKind::Error, head(unlisted(line), LINE)));
+                    see(SeenInPart::Apart(FactKind::Error, head(unlisted(line), LINE)));
                 }
             }
         }

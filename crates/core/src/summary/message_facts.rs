@@ -1,6 +1,6 @@
 //! What each message names, found once: whichever requests show it count it again without a look at its text.
 
-use super::facts::{Fact, FactKind, FoundFacts, Named, emphasis, look, recency};
+use super::facts::{Fact, FactKind, FoundFacts, SeenInPart, emphasis, look, recency};
 use crate::message::Message;
 use std::cell::OnceCell;
 use std::collections::HashMap;
@@ -81,10 +81,10 @@ impl MessageFacts {
             let emphasis = emphasis(part, message.role);
             known.clear();
             look(part, message.role, &mut |named| match named {
-                Named::InLine(kind, text) | Named::Apart(kind, text) => {
+                SeenInPart::InLine(kind, text) | SeenInPart::Apart(kind, text) => {
                     all.add(&mut known, kind, text, emphasis);
                 }
-                Named::Line(_) => {}
+                SeenInPart::Line(_) => {}
             });
         }
         all.texts.shrink_to_fit();

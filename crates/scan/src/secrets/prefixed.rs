@@ -59,9 +59,9 @@ impl Scan<'_> {
         }
         let may_begin =
             HEADS.get(usize::from(first)).is_some_and(|heads| second < 128 && heads >> second & 1 == 1);
-        let third = rest.get(2);
-        for (prefix, least) in PREFIXES.iter().filter(|(prefix, _)| may_begin && prefix.get(2) == third) {
-            if rest.starts_with(prefix) {
+        let prefixes = if may_begin { &PREFIXES[..] } else { &[] };
+        for (prefix, least) in prefixes {
+            if prefix.get(2) == rest.get(2) && rest.starts_with(prefix) {
                 let from = at + prefix.len();
                 let length = self.run(from, is_word);
                 let said = self.bytes.get(from..from + length)?;

@@ -351,8 +351,8 @@ fn p7_what_was_searched_line_by_line_is_not_searched_again() {
 fn p7_where_a_private_key_begins_all_is_searched() {
     let key = format!("-----BEGIN PRIVATE KEY-----\n{}\n-----END PRIVATE KEY-----", random(64));
     let text = format!("a\n{key}\nb");
-    let lines = [29 + 2 - 1..29 + 2 + 64];
+    let line = 30..94;
     let mut found = Vec::new();
-    secrets_outside(&text, &lines, &mut |kind, range| found.push((kind, range)));
+    secrets_outside(&text, std::slice::from_ref(&line), &mut |kind, range| found.push((kind, range)));
     assert_eq!(found, [(Kind::PrivateKey, 2..2 + key.len())]);
 }
