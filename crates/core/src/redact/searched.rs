@@ -5,7 +5,7 @@ use context_compactor_scan::keyed::{Numbers, keyed};
 /// Texts that are known at once, half of them for certain.
 const MOST: usize = 8_192;
 /// A shorter text is searched as fast as it is looked up.
-const SHORT: usize = 64;
+const SHORT: usize = 16;
 
 /// Texts that were searched and hold no secret, by hashes that only the session can make: whoever writes a text cannot make
 /// it pass for another.
