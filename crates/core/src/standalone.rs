@@ -5,7 +5,7 @@ use crate::context::split::{self, Cut};
 use crate::error::{Error, Result};
 use crate::message::Message;
 use crate::policy::{StandaloneOptions, split_keep};
-use crate::redact::Secrets;
+use crate::redact::{SearchedTexts, Secrets};
 use crate::summary::{self, PromptOptions, SummaryRequest};
 use crate::tokens::{self, Bounds, Estimator, Family};
 use crate::wire::{self, Change, Format, Problem, Repaired};
@@ -188,7 +188,7 @@ fn without_secrets<'m>(
 ) -> Vec<Message<'m>> {
     let mut messages = messages.to_vec();
     if options.redacts_secrets {
-        secrets.redact_messages(&mut messages);
+        secrets.redact_messages(&mut messages, &mut SearchedTexts::default());
     }
     messages
 }

@@ -92,7 +92,8 @@ fn is_digit_group(bytes: &[u8], comma: usize) -> bool {
 fn url(rest: &str) -> Option<&str> {
     let bytes = rest.as_bytes();
     let scheme = bytes.iter().take(12).take_while(|b| b.is_ascii_alphanumeric() || **b == b'+').count();
-    if scheme < 2 || !bytes.get(scheme..).is_some_and(|after| after.starts_with(b"://")) {
+    let is_followed = bytes.get(scheme) == Some(&b':') && bytes.get(scheme..)?.starts_with(b"://");
+    if scheme < 2 || !is_followed {
         return None;
     }
     let stops = |byte: &u8| !byte.is_ascii_graphic() || b"\"'`<>|\\(){}[]".contains(byte);
@@ -373,7 +374,8 @@ fn is_error(word: &str) -> bool {
                 && kind.bytes().all(|b| b.is_ascii_alphanumeric())
         })
     });
-    named || ERRNO.contains(&name) || (name.starts_with("ERR_") && name.len() > 6)
+    let may_be = name.starts_with(['E', 'S']);
+    named || may_be && (ERRNO.contains(&name) || (name.starts_with("ERR_") && name.len() > 6))
 }
 
 /// A name that nobody writes by chance: `snake_case`, `camelCase`, `PascalCase`, `CONST_CASE`, `a::b`, `--flag`.

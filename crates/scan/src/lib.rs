@@ -7,6 +7,7 @@
 pub mod base64;
 mod bytes;
 pub mod entities;
+pub mod keyed;
 pub mod phrases;
 pub mod secrets;
 pub mod sentences;

@@ -96,6 +96,35 @@ pub fn secrets(text: &str, found: &mut dyn FnMut(Kind, Range<usize>)) {
     }
 }
 
+/// The same for a text of which some ranges, in order and apart, are all lines of texts that were searched, and that hold no
+/// secret: only what is between them is looked at. A secret and what tells it from others stand in one line,
+/// but for a private key: where one begins anywhere, all of the text is looked at. The number of bytes that were.
+pub fn secrets_outside(
+    text: &str,
+    searched: &[Range<usize>],
+    found: &mut dyn FnMut(Kind, Range<usize>),
+) -> usize {
+    let bytes = text.as_bytes();
+    let is_line = |range: &&Range<usize>| {
+        let before = range.start.checked_sub(1).and_then(|at| bytes.get(at));
+        let (within, behind) = (range.start <= range.end && range.end <= bytes.len(), bytes.get(range.end));
+        within && before.is_none_or(|byte| *byte == b'\n') && behind.is_none_or(|byte| *byte == b'\n')
+    };
+    if searched.is_empty() || text.contains(BEGIN) {
+        secrets(text, found);
+        return bytes.len();
+    }
+    let (mut from, mut looked) = (0, 0);
+    let end = bytes.len()..bytes.len();
+    for Range { start, end } in searched.iter().filter(is_line).chain([&end]) {
+        let part = text.get(from..*start).unwrap_or_default();
+        secrets(part, &mut |kind, range| found(kind, from + range.start..from + range.end));
+        looked += part.len();
+        from = from.max(*end);
+    }
+    looked
+}
+
 /// Letters, digits, `_` and `-`: what keys and tokens are made of.
 fn is_word(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-'

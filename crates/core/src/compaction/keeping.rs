@@ -59,7 +59,6 @@ async fn collect(run: &Run<'_>, view: &View, proposal: &Proposal) -> Result<Rc<C
                 next: 0,
                 collector: KeepLayerBuilder::default(),
                 said: Vec::new(),
-                clean: Vec::new(),
             };
             // The system prompt is no part of what is replaced, and what it names is no invention.
             for item in view.items().iter().take(proposal.head) {
@@ -88,11 +87,8 @@ async fn collect(run: &Run<'_>, view: &View, proposal: &Proposal) -> Result<Rc<C
 fn take_in(collected: &mut Collected, view: &View, place: Place, body: &str) -> Result<()> {
     let value = wire::parse(place.index, body)?;
     let mut message = [view.format.wire().read(place.index, &value)?];
-    let found = messages_without_secrets(view, &mut message);
+    messages_without_secrets(view, &mut message);
     let [message] = message;
-    if !found {
-        collected.note_clean(place.index);
-    }
     if is_said(&message) {
         collected.said.push((place, view.settings.estimator.message(&message)));
     }
@@ -205,11 +201,6 @@ impl Kept {
         let standing = standing_at_end(&view, proposal, &collected)?;
         let budget = budget(numbers, replaced);
         Ok(Kept { collected, quoted, rejected: view.rejected, budget, standing, references: view.references })
-    }
-
-    /// An item that was searched for secrets as it is, and holds none.
-    pub(super) fn is_clean(&self, item: &Item) -> bool {
-        matches!(item.origin, Origin::Message(place) if self.collected.is_clean(place.index))
     }
 
     /// What stands behind a model's summary: what it does not say itself.

@@ -16,7 +16,7 @@ use crate::message::Message;
 use crate::policy::Settings;
 use crate::policy::cost::INSTRUCTION_TOKENS;
 use crate::step::{Effect, Io, LogLevel, Progress, Purpose, Stage};
-use crate::summary::{self, PromptOptions, SummaryRequest, once_more};
+use crate::summary::{self, Fact, NamedFacts, PromptOptions, ShownMessages, SummaryRequest, once_more};
 use crate::tokens::Estimator;
 use crate::wire::{self, Format};
 use std::cell::{Cell, RefCell};
@@ -37,6 +37,10 @@ pub(super) struct History<'a> {
     keep: Vec<(usize, String)>,
     /// Tokens that a request may take.
     pub(super) limit: usize,
+    /// Which messages were searched for secrets, and hold none.
+    clean: Vec<bool>,
+    /// What the messages name.
+    named: NamedFacts,
     /// The summaries of its parts, where it is too long for one request.
     told: Option<Vec<Told>>,
 }
@@ -79,9 +83,16 @@ impl<'a> History<'a> {
             indices: places.map(|place| Some(place?.index)).collect(),
             keep: keep.into_iter().map(|(index, text)| (index, without_secrets(&view, text))).collect(),
             limit: input_limit(&settings, proposal.target_tokens),
+            clean: Vec::new(),
+            named: NamedFacts::of(messages.len()),
             told: None,
             settings,
         }
+    }
+
+    /// The same, and which messages were searched for secrets and hold none.
+    pub(super) fn searched(self, clean: Vec<bool>) -> Self {
+        History { clean, ..self }
     }
 
     /// What a prompt about all of it is built with.
@@ -106,6 +117,16 @@ impl<'a> History<'a> {
         PromptOptions { max_input_tokens: Some(limit), keep: &[], ..self.options(None) }
     }
 
+    /// Some of the messages, as a request shows them.
+    fn shown(&self, of: Range<usize>) -> ShownMessages<'_> {
+        ShownMessages { messages: self.messages, named: &self.named, clean: &self.clean, of }
+    }
+
+    /// The facts of some of the messages.
+    fn facts(&self, of: Range<usize>) -> Vec<Fact> {
+        self.named.facts(self.messages, of)
+    }
+
     /// Parts of some of the messages that fit `limit`.
     fn split(&self, of: &Range<usize>, limit: usize) -> Vec<HistoryPart> {
         let runs = self.settings.preset.prompt.split(self.messages, of.clone(), &self.asked(limit));
@@ -123,11 +144,15 @@ impl<'a> History<'a> {
     ) -> Result<(SummaryRequest, Purpose, (usize, usize))> {
         let mut told = self.told.take();
         if told.is_none() {
-            let request = self.settings.preset.prompt.build(self.messages, &self.options(refused))?;
-            if self.settings.by_parts && request.truncated {
+            let (shown, prompt) = (self.shown(0..self.messages.len()), self.settings.preset.prompt);
+            if self.settings.by_parts {
+                if let Some(request) = prompt.whole(&shown, &self.options(refused))? {
+                    return Ok((request, Purpose::History, attempts));
+                }
                 told = self.tell(run, spent).await?;
             }
             if told.is_none() {
+                let request = prompt.shown(&shown, &self.options(refused))?;
                 return Ok((request, Purpose::History, attempts));
             }
         }
@@ -153,7 +178,8 @@ impl<'a> History<'a> {
             let mut requests = Vec::new();
             for part in parts.iter().filter(|part| part.text.is_none()) {
                 let options = self.asked(part.limit);
-                let request = self.settings.preset.prompt.part(self.messages, part.of.clone(), &options)?;
+                let shown = self.shown(part.of.clone());
+                let request = self.settings.preset.prompt.part(&shown, &options)?;
                 requests.push(clean(run.io, &run.view(), request).await?);
             }
             let steps = (parts.len() - requests.len(), parts.len() + 1);
@@ -199,7 +225,7 @@ impl<'a> History<'a> {
             let tokens: Vec<usize> = told.iter().map(|told| estimator.text(&told.text)).collect();
             let groups = prompt.groups(&tokens, &options);
             if groups.len() < 2 {
-                return prompt.merge(&texts(told), self.messages, &options);
+                return prompt.merge(&texts(told), self.facts(0..self.messages.len()), &options);
             }
             let mut requests = Vec::new();
             let mut merges = Vec::new();
@@ -207,10 +233,9 @@ impl<'a> History<'a> {
                 let of = told.get(group.clone()).unwrap_or_default();
                 if let [first, .., last] = of {
                     let range = first.of.start..last.of.end;
-                    let messages = self.messages.get(range.clone()).unwrap_or_default();
                     let options =
                         PromptOptions { indices: self.indices.get(range.clone()), ..self.asked(limit) };
-                    let request = prompt.merge(&texts(of), messages, &options)?;
+                    let request = prompt.merge(&texts(of), self.facts(range.clone()), &options)?;
                     requests.push(clean(run.io, &run.view(), request).await?);
                     merges.push(range);
                 }
@@ -384,7 +409,7 @@ pub(super) fn foretell(run: &Run<'_>, proposal: &Proposal) -> Result<CallTally> 
     let stored = Job::default();
     let history = History::of(run, (&messages, proposal, &stored), None);
     let (options, prompt) = (history.options(None), settings.preset.prompt);
-    if !matches!(prompt.build(&messages, &options), Ok(request) if request.truncated) {
+    if !matches!(prompt.whole(&history.shown(0..messages.len()), &options), Ok(None)) {
         return Ok(one);
     }
     let runs = prompt.split(&messages, 0..messages.len(), &options);

@@ -1,7 +1,7 @@
 //! The request for a summary that continues the conversation's own prompt, where that can be continued (`W7`).
 
 use super::parts::History;
-use super::redaction::{messages_without_secrets, without_secrets};
+use super::redaction::{holds_secret, messages_without_secrets, without_secrets};
 use super::rung::Run;
 use super::write::{at_most, max_tokens};
 use crate::error::Result;
@@ -74,11 +74,8 @@ fn has_secrets(view: &View, messages: &[Message<'_>], front: &PromptFront) -> bo
     if !view.settings.redacts_secrets {
         return false;
     }
-    let mut redacted = messages.to_vec();
-    messages_without_secrets(view, &mut redacted);
-    let mut secrets = view.secrets.borrow_mut();
-    let mut changes = |text: &str| secrets.redact(text) != text;
-    redacted != messages || changes(&front.system) || changes(&front.tools)
+    let has_one = |text: &str| holds_secret(view, text);
+    messages_without_secrets(view, &mut messages.to_vec()) || has_one(&front.system) || has_one(&front.tools)
 }
 
 /// What stays of the messages behind the cut: from which one on, where that can be told by its text.

@@ -90,15 +90,14 @@ pub(super) async fn write(
     let mut messages = values.iter().map(|value| format.wire().read(0, value)).collect::<Result<Vec<_>>>()?;
     let mut files = files::restored(io, &view, proposal, &messages).await?;
     io.breathe(bytes).await?;
-    for (message, item) in messages.iter_mut().zip(&proposal.compress) {
-        if !kept.is_some_and(|kept| kept.is_clean(item)) {
-            messages_without_secrets(&view, std::slice::from_mut(message));
-        }
+    let mut clean = Vec::with_capacity(messages.len());
+    for message in &mut messages {
+        clean.push(!messages_without_secrets(&view, std::slice::from_mut(message)));
     }
     drop(view);
     io.breathe(bytes).await?;
     let mut failed = None;
-    let history = History::of(run, (&messages, proposal, job), kept.map(Kept::constraints));
+    let history = History::of(run, (&messages, proposal, job), kept.map(Kept::constraints)).searched(clean);
     let mut asking = HistorySummary {
         run,
         history,

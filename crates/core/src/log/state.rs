@@ -27,7 +27,7 @@ use crate::error::Result;
 use crate::keys::ids;
 use crate::message::Message;
 use crate::policy::{Settings, clearable};
-use crate::redact::Secrets;
+use crate::redact::{SearchedTexts, Secrets};
 use crate::step::Io;
 use crate::summary::keep::Collected;
 use crate::tokens::{Calibrations, Sent};
@@ -60,6 +60,8 @@ pub(crate) struct State {
     pub(crate) unlogged: Rc<HashMap<usize, Rc<str>>>,
     /// Secrets that have numbers; the row has them since the last commit.
     pub(crate) secrets: Rc<RefCell<Secrets>>,
+    /// Texts that hold none.
+    pub(crate) searched: Rc<RefCell<SearchedTexts>>,
     /// Tokens of the system prompt and the tools of the last `prepare`.
     pub(crate) fixed_tokens: usize,
     /// Those of them that are the system prompt's, with the goal.
@@ -143,6 +145,7 @@ impl State {
         let sid = ids::id(&[b"sid", secret.as_bytes()]);
         let others = settings.recalls_all.then(Rc::default);
         let secrets = Secrets::new(&secret);
+        let searched = Rc::new(RefCell::new(SearchedTexts::new(&secret)));
         let references = References {
             secret: secret.as_str().into(),
             recalls: true,
@@ -199,6 +202,7 @@ impl State {
             references,
             unlogged: Rc::default(),
             secrets: Rc::new(RefCell::new(secrets)),
+            searched,
             fixed_tokens: 0,
             prompt_tokens: 0,
             tool_tokens: 0,

@@ -4,7 +4,7 @@ use super::guard::SessionGuard;
 use super::state::State;
 use crate::context::{Context, Item};
 use crate::policy::Settings;
-use crate::redact::Secrets;
+use crate::redact::{SearchedTexts, Secrets};
 use crate::tokens::Calibration;
 use crate::wire::Format;
 use std::cell::RefCell;
@@ -25,6 +25,8 @@ pub(crate) struct View {
     pub(crate) references: References,
     /// Secrets that have numbers; it goes on to learn them with the session.
     pub(crate) secrets: Rc<RefCell<Secrets>>,
+    /// Texts that hold none.
+    pub(crate) searched: Rc<RefCell<SearchedTexts>>,
     /// Messages that stay word for word, in ascending order.
     pub(crate) pins: Vec<usize>,
     /// Their tokens.
@@ -151,6 +153,7 @@ impl State {
             },
             references: self.references(),
             secrets: Rc::clone(&self.secrets),
+            searched: Rc::clone(&self.searched),
             pins: self.row.pins.clone(),
             pinned_tokens: self.row.pinned_tokens,
             rejected: self.row.rejected.clone(),

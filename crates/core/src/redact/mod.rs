@@ -8,16 +8,19 @@
 //! [`erasure`] takes out of texts what only one message says, which is erased.
 
 mod erasure;
+mod searched;
 #[cfg(test)]
 mod tests;
 
 pub(crate) use erasure::{Erasure, Own};
+pub(crate) use searched::SearchedTexts;
 
 use crate::keys::ids;
 use crate::message::{Message, Part};
 use crate::wire::work::{self, WorkDone};
-use context_compactor_scan::secrets::{Kind, secrets};
+use context_compactor_scan::secrets::{Kind, secrets_outside};
 use std::borrow::Cow;
+use std::ops::Range;
 
 /// Secrets of a session that have numbers: a session's row stays small. Later ones are distinguished by
 /// their kind alone.
@@ -55,15 +58,20 @@ impl Secrets {
 
     /// `text` with a placeholder for each secret in it.
     pub(crate) fn redact<'t>(&mut self, text: &'t str) -> Cow<'t, str> {
-        work::note(WorkDone::Searched, text.len());
+        self.redact_outside(text, &[])
+    }
+
+    /// The same where some ranges, in order and apart, are all lines of texts that were searched, and that hold none.
+    pub(crate) fn redact_outside<'t>(&mut self, text: &'t str, searched: &[Range<usize>]) -> Cow<'t, str> {
         let mut out = String::new();
         let mut behind = 0;
-        secrets(text, &mut |kind, range| {
+        let looked = secrets_outside(text, searched, &mut |kind, range| {
             let placeholder = self.placeholder(kind, text.get(range.clone()).unwrap_or_default());
             out.push_str(text.get(behind..range.start).unwrap_or_default());
             out.push_str(&placeholder);
             behind = range.end;
         });
+        work::note(WorkDone::Searched, looked);
         if behind == 0 {
             return Cow::Borrowed(text);
         }
@@ -72,7 +80,11 @@ impl Secrets {
     }
 
     /// Redacts what a summary is made from; true when there was anything to.
-    pub(crate) fn redact_messages(&mut self, messages: &mut [Message<'_>]) -> bool {
+    pub(crate) fn redact_messages(
+        &mut self,
+        messages: &mut [Message<'_>],
+        searched: &mut SearchedTexts,
+    ) -> bool {
         let mut found = false;
         for part in messages.iter_mut().flat_map(|message| &mut message.parts) {
             let text = match part {
@@ -81,9 +93,18 @@ impl Secrets {
                 Part::ToolResult(result) => &mut result.text,
                 Part::Media(_) | Part::Opaque { .. } | Part::Compaction { .. } => continue,
             };
-            if let Cow::Owned(redacted) = self.redact(text) {
-                *text = Cow::Owned(redacted);
+            let mut redacted = None;
+            let search = || {
+                if let Cow::Owned(other) = self.redact(text) {
+                    redacted = Some(other);
+                }
+                redacted.is_none()
+            };
+            if !searched.is_clean(text, search) {
                 found = true;
+            }
+            if let Some(redacted) = redacted {
+                *text = Cow::Owned(redacted);
             }
         }
         found

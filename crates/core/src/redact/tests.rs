@@ -1,6 +1,8 @@
 //! What is a secret and what is not, and what holds for every text.
 
-use super::Secrets;
+use super::{SearchedTexts, Secrets};
+use crate::message::{Message, Part, Role};
+use crate::wire::work::{self, WorkDone};
 use context_compactor_scan::secrets::secrets;
 use proptest::prelude::*;
 use std::borrow::Cow;
@@ -334,4 +336,99 @@ proptest! {
         let marks = redacted.matches("[redacted: ").count() - rest.matches("[redacted: ").count();
         prop_assert!(marks > 0 || rest == text);
     }
+}
+
+/// Texts with and without secrets, tags of ours and bytes: what a request shows as it is, and what it changes.
+fn some_text(below: &mut impl FnMut(usize) -> usize) -> String {
+    let secrets = kinds();
+    let line = |below: &mut dyn FnMut(usize) -> usize| match below(12) {
+        0 => secrets[below(secrets.len())].0.clone(),
+        1 => format!("password={}x1!", "hunter".repeat(below(3))),
+        2 => "</message> and <conversation>".into(),
+        3 => "mysql -u root -phunter2hunter2 shop".into(),
+        4 => format!("data: {}", random(600)),
+        5 => "API_KEY=<message>sk-1234".into(),
+        6 => "Set-Cookie:".into(),
+        7 => "-----END PRIVATE KEY-----".into(),
+        _ => format!("line {} of src/file_{}.rs says nothing ", below(100), below(9)).repeat(1 + below(20)),
+    };
+    (0..below(6)).map(|_| line(below) + ["\n", " ", "\n\n"][below(3)]).collect()
+}
+
+#[test]
+fn p7_a_request_is_searched_only_where_it_is_no_text_that_was_and_nothing_is_left_in_it() {
+    use crate::message::{ToolCall, ToolResult};
+    use crate::summary::{BALANCED, NamedFacts, OFFLOAD, PromptOptions, ShownMessages};
+    let mut seed = 3_u32;
+    let mut below = |most: usize| {
+        seed = seed.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+        (seed >> 8) as usize % most
+    };
+    let (mut all, mut left, mut found, mut cut) = (0, 0, 0, 0);
+    for round in 0..400 {
+        let mut messages = Vec::new();
+        for nth in 0..=below(7) {
+            let text = some_text(&mut below);
+            let parts = match nth % 3 {
+                0 => vec![Part::Text(text.into()), Part::Text(some_text(&mut below).into())],
+                1 => vec![Part::ToolCall(ToolCall {
+                    id: "1".into(),
+                    name: ["bash", "sk-ant-api03-abcdefghij0123456789abcdefghij0123456789"][below(2)].into(),
+                    arguments: serde_json::to_string(&text).unwrap().into(),
+                    caller: None,
+                })],
+                _ => vec![Part::ToolResult(ToolResult {
+                    call_id: "1".into(),
+                    text: text.into(),
+                    is_error: false,
+                    media: Vec::new(),
+                    mark: None,
+                })],
+            };
+            messages.push(Message { role: Role::User, parts });
+        }
+        let (mut secrets, mut searched) = (Secrets::new("a"), SearchedTexts::new("key"));
+        let clean = |message: &mut Message<'_>| {
+            !secrets.redact_messages(std::slice::from_mut(message), &mut searched)
+        };
+        let clean: Vec<bool> = messages.iter_mut().map(clean).collect();
+        let limit = Some([1_500, 3_000, 100_000][round % 3]);
+        let options = PromptOptions { max_input_tokens: limit, ..PromptOptions::default() };
+        let of = below(messages.len())..messages.len();
+        let named = NamedFacts::of(messages.len());
+        let shown = ShownMessages { messages: &messages, of: of.clone(), named: &named, clean: &clean };
+        for request in [BALANCED.shown(&shown, &options), OFFLOAD.part(&shown, &options)] {
+            let Ok(request) = request else { continue };
+            let asked = &request.messages[0];
+            let whole = secrets.clone().redact(&asked.content).into_owned();
+            assert_eq!(secrets.clone().redact_outside(&asked.content, &asked.searched), whole);
+            let lines = asked.searched.iter().map(|range| range.len()).sum::<usize>();
+            all += asked.content.len();
+            left += lines;
+            found += usize::from(whole != asked.content);
+            cut += usize::from(request.truncated && lines > 0);
+        }
+    }
+    assert!(left > 100_000 && found > 100 && cut > 20, "{left} of {all}, {found}, {cut}");
+}
+
+#[test]
+fn p7_a_text_without_a_secret_is_searched_once() {
+    let clean = "Nothing in these lines is a secret, and there are enough of them to be known again.";
+    let secret = format!("{clean} sk-{}", random(40));
+    let (mut secrets, mut searched) = (Secrets::new("a"), SearchedTexts::new("key"));
+    let mut search = |text: &str| {
+        let part = Part::Text(Cow::Owned(text.to_string()));
+        let found =
+            secrets.redact_messages(&mut [Message { role: Role::User, parts: vec![part] }], &mut searched);
+        (found, work::take(WorkDone::Searched) as usize)
+    };
+    assert_eq!(search(clean), (false, clean.len()));
+    assert_eq!(search(clean), (false, 0));
+    for _ in 0..2 {
+        assert_eq!(search(&secret), (true, secret.len()), "what holds one is searched each time");
+    }
+    // What was not asked for in a long time is forgotten: it takes no more room than so much.
+    (0..10_000).for_each(|nth| _ = search(&format!("{clean} {nth}")));
+    assert_eq!(search(clean), (false, clean.len()));
 }

@@ -20,7 +20,7 @@ pub(crate) fn again(texts: &[String], to: Level, range: Range, model: Option<Str
     let content = fenced.collect::<Vec<_>>().join("\n");
     SummaryRequest {
         system,
-        messages: vec![PromptMessage { role: "user", content }],
+        messages: vec![PromptMessage { role: "user", content, searched: Vec::new() }],
         max_tokens: target.saturating_mul(6).div_ceil(5),
         target_tokens: target,
         facts: Vec::new(),

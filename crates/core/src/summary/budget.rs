@@ -10,6 +10,7 @@ use crate::error::{Error, Result};
 use crate::order;
 use crate::tokens::Estimator;
 use std::borrow::Cow;
+use std::ops::Range;
 
 /// No text is clipped below this many tokens.
 const FLOOR: usize = 40;
@@ -27,6 +28,8 @@ pub(super) const FRAMES: usize = 8;
 pub(super) struct Fitted {
     /// Its text.
     pub(super) content: String,
+    /// Ranges of it that were searched for secrets, and hold none: all lines of texts that are in it as they are.
+    pub(super) searched: Vec<Range<usize>>,
     /// Something was shortened or left out for the budget.
     pub(super) truncated: bool,
 }
@@ -38,6 +41,53 @@ pub(super) fn fit(
     ending: &str,
     options: &PromptOptions<'_>,
 ) -> Result<Fitted> {
+    let (draft, sizes, room, empty) = match attempt(blocks, system, ending, options)? {
+        Attempt::Whole(fitted) => return Ok(fitted),
+        Attempt::TooLong { draft, sizes, room, empty } => (draft, sizes, room, empty),
+    };
+    let mut aim = room;
+    for _ in 0..6 {
+        let content = draft.write(&draft.cut(&sizes, aim));
+        let used = options.estimator.text(&content.text);
+        if used <= room {
+            return Ok(content.fitted(true));
+        }
+        aim = aim.saturating_sub((used - room) + aim / 50 + 1);
+    }
+    Ok(empty.fitted(true))
+}
+
+/// The same where nothing has to be shortened for it; nothing else.
+pub(super) fn unshortened(
+    blocks: Vec<MessageBlock<'_>>,
+    system: &str,
+    ending: &str,
+    options: &PromptOptions<'_>,
+) -> Result<Option<Fitted>> {
+    Ok(match attempt(blocks, system, ending, options)? {
+        Attempt::Whole(fitted) => Some(fitted),
+        Attempt::TooLong { .. } => None,
+    })
+}
+
+/// What came of writing all of a conversation out.
+enum Attempt<'a> {
+    Whole(Fitted),
+    /// `empty` is the message without the conversation, which fits into `room`.
+    TooLong {
+        draft: PromptDraft<'a>,
+        sizes: Sizes,
+        room: usize,
+        empty: WrittenText,
+    },
+}
+
+fn attempt<'a>(
+    blocks: Vec<MessageBlock<'a>>,
+    system: &str,
+    ending: &'a str,
+    options: &PromptOptions<'a>,
+) -> Result<Attempt<'a>> {
     let estimator = options.estimator;
     let previous = options.previous_summary.map(str::trim).filter(|text| !text.is_empty());
     let draft = PromptDraft {
@@ -47,12 +97,13 @@ pub(super) fn fit(
             text: without_base64(text),
             after: String::new(),
             class: Class::User,
+            is_whole: false,
         }),
         ending,
         estimator,
     };
     let Some(limit) = options.max_input_tokens else {
-        return Ok(Fitted { content: draft.write(&DraftCut::none()), truncated: false });
+        return Ok(Attempt::Whole(draft.write(&DraftCut::none()).fitted(false)));
     };
     let spent = estimator.text(system) + FRAMES;
     let room = limit.saturating_sub(spent);
@@ -60,12 +111,12 @@ pub(super) fn fit(
     // Only worth writing out when it can fit: a text is never much smaller than the sum of its parts.
     if sizes.texts <= room {
         let content = draft.write(&DraftCut::none());
-        if estimator.text(&content) <= room {
-            return Ok(Fitted { content, truncated: false });
+        if estimator.text(&content.text) <= room {
+            return Ok(Attempt::Whole(content.fitted(false)));
         }
     }
     let empty = draft.write(&DraftCut::all(&draft));
-    let frame = estimator.text(&empty);
+    let frame = estimator.text(&empty.text);
     if frame + LEAST_ROOM > room {
         let least = spent + frame + LEAST_ROOM;
         return Err(Error::option(
@@ -73,16 +124,20 @@ pub(super) fn fit(
             format!("{limit} tokens cannot hold the summary prompt; pass at least {least}"),
         ));
     }
-    let mut aim = room;
-    for _ in 0..6 {
-        let content = draft.write(&draft.cut(&sizes, aim));
-        let used = estimator.text(&content);
-        if used <= room {
-            return Ok(Fitted { content, truncated: true });
-        }
-        aim = aim.saturating_sub((used - room) + aim / 50 + 1);
+    Ok(Attempt::TooLong { draft, sizes, room, empty })
+}
+
+/// A text that is written, and the ranges of it that are texts as they were read, of messages that hold no secret.
+#[derive(Default)]
+struct WrittenText {
+    text: String,
+    searched: Vec<Range<usize>>,
+}
+
+impl WrittenText {
+    fn fitted(self, truncated: bool) -> Fitted {
+        Fitted { content: self.text, searched: self.searched, truncated }
     }
-    Ok(Fitted { content: empty, truncated: true })
 }
 
 /// A conversation before it is cut to size.
@@ -206,12 +261,12 @@ impl PromptDraft<'_> {
         excess == 0
     }
 
-    fn write(&self, cut: &DraftCut) -> String {
-        let mut out = String::new();
+    fn write(&self, cut: &DraftCut) -> WrittenText {
+        let mut out = WrittenText::default();
         for (index, block) in self.blocks.iter().enumerate() {
             if (cut.from..cut.to).contains(&index) {
                 if index == cut.from {
-                    out.push_str(&format!("<omitted messages=\"{}\"/>\n", cut.to - cut.from));
+                    out.text.push_str(&format!("<omitted messages=\"{}\"/>\n", cut.to - cut.from));
                 }
                 continue;
             }
@@ -221,7 +276,10 @@ impl PromptDraft<'_> {
             let text = format!("{}\n", self.text(piece, cut.cap(Some(2))));
             fill(PREVIOUS, &[("previousSummary", &text)])
         });
-        content(&out, self.blocks.len(), &previous) + self.ending
+        let text = content(&out.text, self.blocks.len(), &previous) + self.ending;
+        let before = before_conversation(self.blocks.len(), &previous);
+        let moved = |range: Range<usize>| before + range.start..before + range.end;
+        WrittenText { text, searched: out.searched.into_iter().map(moved).collect() }
     }
 
     fn text<'p>(&self, piece: &'p Piece<'_>, cap: usize) -> Cow<'p, str> {
@@ -239,11 +297,20 @@ impl PromptDraft<'_> {
 }
 
 /// Writes a block, its texts as `text` has them.
-fn write<'p>(out: &mut String, block: &'p MessageBlock<'_>, text: impl Fn(&'p Piece<'_>) -> Cow<'p, str>) {
+fn write<'p>(
+    out: &mut WrittenText,
+    block: &'p MessageBlock<'_>,
+    text: impl Fn(&'p Piece<'_>) -> Cow<'p, str>,
+) {
+    let WrittenText { text: out, searched } = out;
     out.push_str(&block.open);
     for piece in &block.pieces {
         out.push_str(&piece.before);
-        out.push_str(&text(piece));
+        let (start, text) = (out.len(), text(piece));
+        out.push_str(&text);
+        if block.clean && piece.is_whole && matches!(text, Cow::Borrowed(_)) {
+            searched.push(start..out.len());
+        }
         out.push('\n');
         out.push_str(&piece.after);
     }
@@ -252,9 +319,15 @@ fn write<'p>(out: &mut String, block: &'p MessageBlock<'_>, text: impl Fn(&'p Pi
 
 /// A block as it is in a request that has room for all of it.
 pub(super) fn whole(block: &MessageBlock<'_>) -> String {
-    let mut out = String::new();
+    let mut out = WrittenText::default();
     write(&mut out, block, |piece| escape(&piece.text));
-    out
+    out.text
+}
+
+/// Bytes of a user message before the conversation.
+fn before_conversation(count: usize, previous: &str) -> usize {
+    let before = REQUEST.split_once("{conversation}").map_or("", |(before, _)| before);
+    fill(before, &[("previousSummary", previous), ("count", &count.to_string())]).len()
 }
 
 /// A user message, without what follows the order to summarise it.

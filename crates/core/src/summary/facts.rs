@@ -9,12 +9,6 @@ use serde::Serialize;
 use serde_json::Value;
 use std::collections::HashMap;
 
-/// How many facts are kept.
-const MOST: usize = 64;
-
-/// How many of one kind, so that a history full of identifiers keeps its paths.
-const MOST_OF_KIND: usize = 24;
-
 /// A command or an error line is kept up to this many bytes.
 const LINE: usize = 200;
 
@@ -79,19 +73,6 @@ impl Fact {
     }
 }
 
-/// The facts of a history, best first, at most 64.
-pub fn facts(messages: &[Message<'_>]) -> Vec<Fact> {
-    let mut facts = collect(messages, &mut |_, _, _| {}).facts(|_| true);
-    let mut kept: HashMap<FactKind, usize> = HashMap::new();
-    facts.retain(|fact| {
-        let count = kept.entry(fact.kind).or_default();
-        *count += 1;
-        *count <= MOST_OF_KIND
-    });
-    facts.truncate(MOST);
-    facts
-}
-
 /// Everything that was found. A thing's id is its place in the order of discovery.
 #[derive(Default)]
 pub(super) struct FoundFacts {
@@ -116,19 +97,30 @@ impl FactEntry {
 impl FoundFacts {
     /// Counts a mention; the thing's id.
     fn add(&mut self, kind: FactKind, text: &str, index: usize, mass: f64) -> usize {
+        self.add_times(kind, text, index, mass, 1)
+    }
+
+    /// Counts so many mentions; the thing's id.
+    pub(super) fn add_times(
+        &mut self,
+        kind: FactKind,
+        text: &str,
+        index: usize,
+        mass: f64,
+        count: u32,
+    ) -> usize {
         let known = self.newest.get(text).copied();
         let mut at = known;
-        while let Some(id) = at {
-            match self.entries.get_mut(id) {
-                Some(entry) if entry.kind == kind => {
-                    entry.mass += mass;
-                    return id;
-                }
-                Some(entry) => at = entry.chained,
-                None => break,
+        while let Some((id, entry)) = at.and_then(|id| Some((id, self.entries.get_mut(id)?))) {
+            if entry.kind == kind {
+                // One by one: a sum of fractions depends on its order.
+                (0..count).for_each(|_| entry.mass += mass);
+                return id;
             }
+            at = entry.chained;
         }
         let id = self.entries.len();
+        let mass = (1..count).fold(mass, |sum, _| sum + mass);
         self.entries.push(FactEntry { kind, first: index, mass, chained: known });
         match self.newest.get_mut(text) {
             Some(newest) => *newest = id,
@@ -184,6 +176,11 @@ impl FoundFacts {
     }
 }
 
+/// The newest mention counts twice as much as the first.
+pub(super) fn recency(index: usize, count: usize) -> f64 {
+    0.5 + 0.5 * (index as f64 + 1.0) / count.max(1) as f64
+}
+
 /// All facts of a history with their weights, in one pass that shows every line of prose and of results to `see`:
 /// the index of its message, the line, the ids of what is in it.
 pub(super) fn collect<'m>(
@@ -192,47 +189,72 @@ pub(super) fn collect<'m>(
 ) -> FoundFacts {
     let mut found = FoundFacts::default();
     let mut ids = Vec::new();
-    let last = messages.len().max(1) as f64;
     for (index, message) in messages.iter().enumerate() {
-        // The newest mention counts twice as much as the first.
-        let recency = 0.5 + 0.5 * (index as f64 + 1.0) / last;
+        let recency = recency(index, messages.len());
         for part in &message.parts {
-            match part {
-                Part::Text(text) => {
-                    let mass = recency * if message.role == Role::User { 3.0 } else { 1.0 };
-                    for line in text.lines() {
-                        ids.clear();
-                        entities(line, &mut |kind, text| ids.push(found.add(kind, text, index, mass)));
-                        see(index, line, &ids);
-                    }
-                    prose(text, message.role, |kind, text| {
-                        found.add(kind, text, index, mass);
-                    });
+            let mass = recency * emphasis(part, message.role);
+            look(part, message.role, &mut |named| match named {
+                SeenInPart::InLine(kind, text) => ids.push(found.add(kind, text, index, mass)),
+                SeenInPart::Apart(kind, text) => _ = found.add(kind, text, index, mass),
+                SeenInPart::Line(line) => {
+                    see(index, line, &ids);
+                    ids.clear();
                 }
-                Part::ToolCall(call) => arguments(call, &mut |kind, text| {
-                    found.add(kind, text, index, 0.8 * recency);
-                }),
-                Part::ToolResult(result) => {
-                    let mass = recency * if result.is_error { 0.6 } else { 0.25 };
-                    for line in result.text.lines() {
-                        ids.clear();
-                        entities(line, &mut |kind, text| {
-                            // Numbers in results are data by the thousand; the telling ones are said again in prose.
-                            if kind != FactKind::Number {
-                                ids.push(found.add(kind, text, index, mass));
-                            }
-                        });
-                        see(index, line, &ids);
-                        if is_error_line(line) {
-                            found.add(FactKind::Error, head(unlisted(line), LINE), index, mass);
-                        }
-                    }
-                }
-                Part::Reasoning { .. } | Part::Media(_) | Part::Opaque { .. } | Part::Compaction { .. } => {}
-            }
+            });
         }
     }
     found
+}
+
+/// What is seen of a part.
+pub(super) enum SeenInPart<'m, 't> {
+    /// Something that the line names which is being read.
+    InLine(FactKind, &'t str),
+    /// Something of no line.
+    Apart(FactKind, &'t str),
+    /// A line that was read.
+    Line(&'m str),
+}
+
+/// How much is made of what a part names.
+pub(super) fn emphasis(part: &Part<'_>, role: Role) -> f64 {
+    match part {
+        Part::Text(_) if role == Role::User => 3.0,
+        Part::Text(_) => 1.0,
+        Part::ToolCall(_) => 0.8,
+        Part::ToolResult(result) if result.is_error => 0.6,
+        Part::ToolResult(_) => 0.25,
+        Part::Reasoning { .. } | Part::Media(_) | Part::Opaque { .. } | Part::Compaction { .. } => 0.0,
+    }
+}
+
+/// Reads a part.
+pub(super) fn look<'m>(part: &'m Part<'_>, role: Role, see: &mut impl FnMut(SeenInPart<'m, '_>)) {
+    match part {
+        Part::Text(text) => {
+            for line in text.lines() {
+                entities(line, &mut |kind, text| see(SeenInPart::InLine(kind, text)));
+                see(SeenInPart::Line(line));
+            }
+            prose(text, role, |kind, text| see(SeenInPart::Apart(kind, text)));
+        }
+        Part::ToolCall(call) => arguments(call, &mut |kind, text| see(SeenInPart::Apart(kind, text))),
+        Part::ToolResult(result) => {
+            for line in result.text.lines() {
+                entities(line, &mut |kind, text| {
+                    // Numbers in results are data by the thousand; the telling ones are said again in prose.
+                    if kind != FactKind::Number {
+                        see(SeenInPart::InLine(kind, text));
+                    }
+                });
+                see(SeenInPart::Line(line));
+                if is_error_line(line) {
+                    see(SeenInPart::Apart(FactKind::Error, head(unlisted(line), LINE)));
+                }
+            }
+        }
+        Part::Reasoning { .. } | Part::Media(_) | Part::Opaque { .. } | Part::Compaction { .. } => {}
+    }
 }
 
 /// Constraints, decisions, error lines and commands in prose.

@@ -17,6 +17,7 @@ mod facts;
 mod focus;
 mod guard;
 pub mod keep;
+mod message_facts;
 mod parts;
 mod prompt;
 mod quote;
@@ -34,14 +35,17 @@ pub use constraint::constraints;
 pub(crate) use constraint::proposal;
 pub use extractive::extractive;
 pub(crate) use extractive::is_earlier;
-pub use facts::{Fact, FactKind, facts};
+pub use facts::{Fact, FactKind};
 pub use focus::Focus;
 pub(crate) use guard::guarded;
+pub(crate) use message_facts::NamedFacts;
+pub use message_facts::facts;
 pub(crate) use parts::once_more;
 pub(crate) use prompt::fill;
 pub(crate) use quote::{
     NOTICE, find_quote, kind_of, quote, quoted_file, quotes, quotes_heading, quotes_of_system, rules,
 };
+pub(crate) use render::ShownMessages;
 pub(crate) use scan::names;
 pub use thread::ThreadRequest;
 pub(crate) use thread::ThreadTail;

@@ -2,8 +2,10 @@
 //! part, and what makes one summary of those of the parts.
 
 use super::budget::{FRAMES, content, fitting, whole};
+use super::facts::Fact;
+use super::message_facts::NamedFacts;
 use super::prompt::{KEPT_PART, PromptOptions, PromptTemplate, SummaryRequest, rejected};
-use super::render::{Class, MessageBlock, Piece, blocks_of};
+use super::render::{Class, MessageBlock, Piece, ShownMessages, blocks_of};
 use crate::error::Result;
 use crate::message::{Exchanges, Message};
 use std::borrow::Cow;
@@ -39,7 +41,9 @@ impl PromptTemplate {
         let estimator = options.estimator;
         let taken = estimator.text(&self.system(PART, options)) + FRAMES;
         let room = (limit - reserve(limit)).saturating_sub(taken);
-        let texts: Vec<String> = blocks_of(messages, &all, options).iter().map(whole).collect();
+        let named = NamedFacts::default();
+        let shown = ShownMessages { messages, of: all.clone(), named: &named, clean: &[] };
+        let texts: Vec<String> = blocks_of(&shown, options).iter().map(whole).collect();
         let sizes: Vec<usize> = texts.iter().map(|text| estimator.text(text)).collect();
         let exchanges = Exchanges::of(messages);
         let ends: Vec<usize> =
@@ -68,41 +72,41 @@ impl PromptTemplate {
         runs
     }
 
-    /// The request for a summary of a part of a conversation.
+    /// The request for a summary of a part of a conversation, with its facts.
     ///
     /// Errors: as [`PromptTemplate::build`].
     pub(crate) fn part(
         &self,
-        messages: &[Message<'_>],
-        of: Range<usize>,
+        shown: &ShownMessages<'_>,
         options: &PromptOptions<'_>,
     ) -> Result<SummaryRequest> {
         let max_input_tokens = options.max_input_tokens.map(|limit| limit - reserve(limit));
-        let blocks = blocks_of(messages, &of, options);
-        let indices = options.indices.and_then(|indices| indices.get(of.clone()));
-        let messages = messages.get(of).unwrap_or_default();
-        self.request(blocks, messages, PART, &PromptOptions { max_input_tokens, indices, ..*options })
+        let blocks = blocks_of(shown, options);
+        let indices = options.indices.and_then(|indices| indices.get(shown.of.clone()));
+        self.request(blocks, shown.facts(), PART, &PromptOptions { max_input_tokens, indices, ..*options })
     }
 
-    /// The request for one summary of `messages` in the place of the summaries of their parts.
+    /// The request for one summary in the place of the summaries of parts, with the facts of all of them.
     ///
     /// Errors: as [`PromptTemplate::build`].
     pub(crate) fn merge(
         &self,
         texts: &[&str],
-        messages: &[Message<'_>],
+        facts: Vec<Fact>,
         options: &PromptOptions<'_>,
     ) -> Result<SummaryRequest> {
         let block = |text: &&'_ str| MessageBlock {
             open: "<message>\n".into(),
+            clean: false,
             pieces: vec![Piece {
                 before: "<previous_summary>\n".into(),
                 text: Cow::Owned((*text).to_string()),
                 after: "</previous_summary>\n".into(),
                 class: Class::User,
+                is_whole: false,
             }],
         };
-        self.request(texts.iter().map(block).collect(), messages, PARTS, options)
+        self.request(texts.iter().map(block).collect(), facts, PARTS, options)
     }
 
     /// Which summaries of parts, of these sizes, are made one by the same request. One group is all of them.

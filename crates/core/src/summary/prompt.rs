@@ -1,10 +1,11 @@
 //! Prompts as data, and the request that is built from one: always inside its budget.
 
-use super::budget;
-use super::facts::{Fact, facts};
+use super::budget::{self, Fitted};
+use super::facts::Fact;
 use super::focus::{self, Focus};
+use super::message_facts::NamedFacts;
 use super::quote::quoted_text;
-use super::render::{MessageBlock, blocks, escape};
+use super::render::{MessageBlock, ShownMessages, blocks_of, escape};
 use super::text::head;
 use super::thread::ThreadRequest;
 use crate::checkpoint::Goal;
@@ -12,6 +13,7 @@ use crate::error::Result;
 use crate::message::Message;
 use crate::tokens::Estimator;
 use serde::Serialize;
+use std::ops::Range;
 
 /// Version of the wording of all prompts. Raised with every change of a file in `prompts/`, because a summary is
 /// comparable only with those of the same wording.
@@ -168,6 +170,9 @@ pub struct PromptMessage {
     pub role: &'static str,
     /// Its text.
     pub content: String,
+    /// Ranges of it, in order and apart: all lines of texts that were searched for secrets, and that hold none.
+    #[serde(skip)]
+    pub searched: Vec<Range<usize>>,
 }
 
 impl PromptTemplate {
@@ -178,42 +183,46 @@ impl PromptTemplate {
     /// `invalid_option` on `maxInputTokens` when the prompt and a little of the conversation cannot fit; the message
     /// says the minimum.
     pub fn build(&self, messages: &[Message<'_>], options: &PromptOptions<'_>) -> Result<SummaryRequest> {
-        self.request(blocks(messages, options), messages, "", options)
+        let named = NamedFacts::of(messages.len());
+        let shown = ShownMessages { messages, of: 0..messages.len(), named: &named, clean: &[] };
+        self.shown(&shown, options)
     }
 
-    /// The request for a summary of `blocks`, which stand for `messages`; `more` is said behind the rules.
+    /// The same with all that the messages say; nothing where that does not fit.
+    ///
+    /// Errors: as [`PromptTemplate::build`].
+    pub(crate) fn whole(
+        &self,
+        shown: &ShownMessages<'_>,
+        options: &PromptOptions<'_>,
+    ) -> Result<Option<SummaryRequest>> {
+        let (system, ending) = (self.system("", options), ending(options));
+        let fitted = budget::unshortened(blocks_of(shown, options), &system, &ending, options)?;
+        Ok(fitted.map(|fitted| asked(system, fitted, shown.facts(), options)))
+    }
+
+    /// The same with as much of it as fits.
+    ///
+    /// Errors: as [`PromptTemplate::build`].
+    pub(crate) fn shown(
+        &self,
+        shown: &ShownMessages<'_>,
+        options: &PromptOptions<'_>,
+    ) -> Result<SummaryRequest> {
+        self.request(blocks_of(shown, options), shown.facts(), "", options)
+    }
+
+    /// The request for a summary of `blocks`, which stand for messages of these facts; `more` is said behind the rules.
     pub(super) fn request(
         &self,
         blocks: Vec<MessageBlock<'_>>,
-        messages: &[Message<'_>],
+        facts: Vec<Fact>,
         more: &str,
         options: &PromptOptions<'_>,
     ) -> Result<SummaryRequest> {
-        let target = options.target_tokens;
-        let system = self.system(more, options);
-        // After the conversation, so that a retry keeps the prefix that the provider has cached.
-        let mut ending = kept(options);
-        ending += &present(options.rejected).map_or(String::new(), rejected);
+        let (system, ending) = (self.system(more, options), ending(options));
         let fitted = budget::fit(blocks, &system, &ending, options)?;
-        let mut facts = facts(messages);
-        for fact in &mut facts {
-            fact.index = fact.index.and_then(|position| options.index(position));
-        }
-        for (index, text) in options.keep.iter().rev() {
-            if !facts.iter().any(|fact| fact.text == *text) {
-                facts.insert(0, Fact::constraint(text, *index));
-            }
-        }
-        Ok(SummaryRequest {
-            system,
-            messages: vec![PromptMessage { role: "user", content: fitted.content }],
-            max_tokens: target.saturating_mul(6).div_ceil(5),
-            target_tokens: target,
-            facts,
-            truncated: fitted.truncated,
-            model: None,
-            thread: None,
-        })
+        Ok(asked(system, fitted, facts, options))
     }
 
     /// The system prompt.
@@ -239,6 +248,40 @@ impl PromptTemplate {
             system.push_str(fill(INSTRUCTIONS, &[("instructions", instructions)]).trim_end());
         }
         system
+    }
+}
+
+/// What stands behind the conversation, so that a retry keeps the prefix that the provider has cached.
+fn ending(options: &PromptOptions<'_>) -> String {
+    kept(options) + &present(options.rejected).map_or(String::new(), rejected)
+}
+
+/// A request of its texts and facts.
+fn asked(
+    system: String,
+    fitted: Fitted,
+    mut facts: Vec<Fact>,
+    options: &PromptOptions<'_>,
+) -> SummaryRequest {
+    for fact in &mut facts {
+        fact.index = fact.index.and_then(|position| options.index(position));
+    }
+    for (index, text) in options.keep.iter().rev() {
+        if !facts.iter().any(|fact| fact.text == *text) {
+            facts.insert(0, Fact::constraint(text, *index));
+        }
+    }
+    let target = options.target_tokens;
+    let Fitted { content, searched, truncated } = fitted;
+    SummaryRequest {
+        system,
+        messages: vec![PromptMessage { role: "user", content, searched }],
+        max_tokens: target.saturating_mul(6).div_ceil(5),
+        target_tokens: target,
+        facts,
+        truncated,
+        model: None,
+        thread: None,
     }
 }
 

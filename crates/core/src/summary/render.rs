@@ -26,6 +26,8 @@
 //! [`TAGS`] in any letter case, ended by something that can end a tag's name, becomes `&lt;` and the rest. Content that
 //! holds such an escape already gets one `amp;` more, so that unescaping is exact.
 
+use super::facts::Fact;
+use super::message_facts::NamedFacts;
 use super::prompt::PromptOptions;
 use super::text::{first_words, head, last_words, tail};
 use crate::message::{Media, MediaKind, Message, Part, Role};
@@ -82,6 +84,8 @@ pub(super) struct Piece<'a> {
     pub(super) after: String,
     /// What it is.
     pub(super) class: Class,
+    /// The text is that of its message.
+    pub(super) is_whole: bool,
 }
 
 /// One message: its opening tag and its pieces. [`CLOSE`] ends it.
@@ -91,22 +95,35 @@ pub(super) struct MessageBlock<'a> {
     pub(super) open: String,
     /// Its contents, in order.
     pub(super) pieces: Vec<Piece<'a>>,
+    /// Its texts were searched for secrets, and hold none.
+    pub(super) clean: bool,
+}
+
+/// Messages that a request shows.
+#[derive(Debug)]
+pub(crate) struct ShownMessages<'a> {
+    pub(crate) messages: &'a [Message<'a>],
+    /// Which of them.
+    pub(crate) of: Range<usize>,
+    /// What all messages name.
+    pub(crate) named: &'a NamedFacts,
+    /// Which of all messages were searched for secrets, and hold none; not known of those that are missing here.
+    pub(crate) clean: &'a [bool],
+}
+
+impl ShownMessages<'_> {
+    /// Their facts, best first.
+    pub(super) fn facts(&self) -> Vec<Fact> {
+        self.named.facts(self.messages, self.of.clone())
+    }
 }
 
 /// What closes a message.
 pub(super) const CLOSE: &str = "</message>\n";
 
-/// Reads messages into blocks, borrowing their texts. One pass.
-pub(super) fn blocks<'a>(messages: &'a [Message<'_>], options: &PromptOptions<'_>) -> Vec<MessageBlock<'a>> {
-    blocks_of(messages, &(0..messages.len()), options)
-}
-
-/// The blocks of some of the messages. A result says the name of its tool, though its call may be before them.
-pub(super) fn blocks_of<'a>(
-    messages: &'a [Message<'_>],
-    of: &Range<usize>,
-    options: &PromptOptions<'_>,
-) -> Vec<MessageBlock<'a>> {
+/// Reads messages into blocks, borrowing their texts. A result says the name of its tool, though its call may be before them.
+pub(super) fn blocks_of<'a>(shown: &ShownMessages<'a>, options: &PromptOptions<'_>) -> Vec<MessageBlock<'a>> {
+    let (messages, of) = (shown.messages, &shown.of);
     let mut waiting: HashMap<&str, Vec<&str>> = HashMap::new();
     let mut blocks = Vec::with_capacity(of.len());
     for (position, message) in messages.iter().enumerate().take(of.end) {
@@ -130,7 +147,8 @@ pub(super) fn blocks_of<'a>(
             let index =
                 options.index(position).map(|index| format!(" index=\"{index}\"")).unwrap_or_default();
             let open = format!("<message{index} role=\"{}\">\n", message.role.as_str());
-            blocks.push(MessageBlock { open, pieces });
+            let clean = shown.clean.get(position).copied().unwrap_or(false);
+            blocks.push(MessageBlock { open, pieces, clean });
         }
     }
     blocks
@@ -145,6 +163,7 @@ fn add<'a>(pieces: &mut Vec<Piece<'a>>, piece: Piece<'a>) {
             let text = last.text.to_mut();
             text.push('\n');
             text.push_str(&piece.text);
+            last.is_whole &= piece.is_whole;
         }
         _ => pieces.push(piece),
     }
@@ -152,7 +171,11 @@ fn add<'a>(pieces: &mut Vec<Piece<'a>>, piece: Piece<'a>) {
 
 /// A part of a message as a piece; `name` is that of a result's tool.
 fn piece<'a>(part: &'a Part<'_>, role: Role, name: Option<&str>, estimator: Estimator) -> Option<Piece<'a>> {
-    let bare = |text, class| Piece { before: String::new(), text, after: String::new(), class };
+    let piece = |before: String, text: Cow<'a, str>, after: String, class| {
+        let is_whole = matches!(text, Cow::Borrowed(_));
+        Piece { before, text, after, class, is_whole }
+    };
+    let bare = |text, class| piece(String::new(), text, String::new(), class);
     Some(match part {
         Part::Text(text) => {
             bare(without_base64(text), if role == Role::User { Class::User } else { Class::Prose })
@@ -165,14 +188,14 @@ fn piece<'a>(part: &'a Part<'_>, role: Role, name: Option<&str>, estimator: Esti
                 Some((start, marker, end)) => Cow::Owned(format!("{start}{marker}{end}")),
                 None => text,
             };
-            Piece { before: "<reasoning>\n".into(), text, after: "</reasoning>\n".into(), class: Class::Tool }
+            piece("<reasoning>\n".into(), text, "</reasoning>\n".into(), Class::Tool)
         }
-        Part::ToolCall(call) => Piece {
-            before: format!("<tool_call name=\"{}\">\n", attribute(&call.name)),
-            text: without_base64(&call.arguments),
-            after: "</tool_call>\n".into(),
-            class: Class::Tool,
-        },
+        Part::ToolCall(call) => piece(
+            format!("<tool_call name=\"{}\">\n", attribute(&call.name)),
+            without_base64(&call.arguments),
+            "</tool_call>\n".into(),
+            Class::Tool,
+        ),
         Part::ToolResult(result) => {
             let mut before = "<tool_result".to_string();
             if let Some(name) = name {
@@ -185,7 +208,7 @@ fn piece<'a>(part: &'a Part<'_>, role: Role, name: Option<&str>, estimator: Esti
                 after.push('\n');
             }
             after.push_str("</tool_result>\n");
-            Piece { before, text: without_base64(&result.text), after, class: Class::Tool }
+            piece(before, without_base64(&result.text), after, Class::Tool)
         }
         Part::Media(item) => bare(Cow::Owned(placeholder(item)), Class::Placeholder),
         Part::Opaque { kind, .. } => {
@@ -195,7 +218,7 @@ fn piece<'a>(part: &'a Part<'_>, role: Role, name: Option<&str>, estimator: Esti
                 .collect();
             bare(Cow::Owned(format!("[block: {kind}]")), Class::Placeholder)
         }
-        Part::Compaction { .. } => bare(Cow::Borrowed("[block: compaction]"), Class::Placeholder),
+        Part::Compaction { .. } => bare(Cow::Owned("[block: compaction]".into()), Class::Placeholder),
     })
 }
 

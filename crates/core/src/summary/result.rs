@@ -50,7 +50,7 @@ pub(crate) fn shorten(purpose: &ToolPurpose, ask: &Shorten<'_>, estimator: Estim
     let target_tokens = (tokens as usize).max(16);
     SummaryRequest {
         system,
-        messages: vec![PromptMessage { role: "user", content }],
+        messages: vec![PromptMessage { role: "user", content, searched: Vec::new() }],
         max_tokens: target_tokens.saturating_mul(6).div_ceil(5),
         target_tokens,
         facts: Vec::new(),

@@ -59,8 +59,9 @@ impl Scan<'_> {
         }
         let may_begin =
             HEADS.get(usize::from(first)).is_some_and(|heads| second < 128 && heads >> second & 1 == 1);
-        for (prefix, least) in PREFIXES.iter().filter(|_| may_begin) {
-            if rest.starts_with(prefix) {
+        let prefixes = if may_begin { &PREFIXES[..] } else { &[] };
+        for (prefix, least) in prefixes {
+            if prefix.get(2) == rest.get(2) && rest.starts_with(prefix) {
                 let from = at + prefix.len();
                 let length = self.run(from, is_word);
                 let said = self.bytes.get(from..from + length)?;
@@ -68,7 +69,7 @@ impl Scan<'_> {
                 return (length >= *least && random).then_some((Kind::ApiKey, from + length));
             }
         }
-        if rest.starts_with(b"SG.") {
+        if first == b'S' && rest.starts_with(b"SG.") {
             let first = self.run(at + 3, is_word);
             let second = at + 3 + first + 1;
             let length = self.run(second, is_word);

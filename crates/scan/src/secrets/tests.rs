@@ -1,7 +1,7 @@
 //! The table of kinds of secret (`F20`), and what is none.
 #![allow(clippy::indexing_slicing, clippy::unwrap_used)]
 
-use super::secrets;
+use super::{BEGIN, Kind, secrets, secrets_outside};
 
 /// Letters and digits as a generator makes them, the same every time.
 fn random(length: usize) -> String {
@@ -262,4 +262,97 @@ fn f20_what_is_no_secret_stays() {
     assert!(texts.len() >= 229, "{}", texts.len());
     let touched: Vec<&String> = texts.iter().filter(|text| without(text) != **text).collect();
     assert!(touched.is_empty(), "{touched:#?}");
+}
+
+#[test]
+fn p7_what_was_searched_line_by_line_is_not_searched_again() {
+    let mut pieces: Vec<String> = table().into_iter().map(|(_, text, _)| text).collect();
+    let marks = [
+        "\n",
+        "\n",
+        "\n",
+        " ",
+        "\t",
+        "\r",
+        "=",
+        ": ",
+        "\"",
+        "'",
+        "\\n",
+        "\\u003d",
+        "%3D",
+        "://",
+        "://user:",
+        "@host",
+        "-",
+        "--",
+        "-----",
+        ".",
+        "Bearer ",
+        "Basic ",
+        "mysql ",
+        "-p",
+        "login x ",
+        "password",
+        "password = ",
+        "PASSWORD=",
+        "API_KEY=",
+        "token: ",
+        "aws_secret_access_key",
+        "Set-Cookie: a=",
+        "hooks.slack.com/services/",
+        "sk-",
+        "ghp_",
+        "eyJ",
+        "AKIA",
+        "é",
+        "密",
+        "-----END PRIVATE KEY-----",
+        "[redacted: secret 1]",
+        "<message index=\"1\" role=\"tool\">",
+    ];
+    pieces.extend(marks.map(str::to_string));
+    pieces.retain(|piece| !piece.contains(BEGIN));
+    pieces.push(random(24));
+    pieces.push(hex(40));
+    let mut seed = 5_u32;
+    let mut below = |most: usize| {
+        seed = seed.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+        (seed >> 8) as usize % most
+    };
+    let (mut any, mut saved) = (0, 0);
+    for _ in 0..20_000 {
+        // Texts without secrets, and what stands around them.
+        let mut text = String::new();
+        let mut searched = Vec::new();
+        for _ in 0..=below(4) {
+            let part: String = (0..below(7)).map(|_| pieces[below(pieces.len())].as_str()).collect();
+            if below(2) == 0 && without(&part) == part {
+                text += "\n";
+                searched.push(text.len()..text.len() + part.len());
+                text += &part;
+                text += "\n";
+            } else {
+                text += &part;
+            }
+        }
+        let mut whole = Vec::new();
+        secrets(&text, &mut |kind, range| whole.push((kind, range)));
+        let mut outside = Vec::new();
+        let looked = secrets_outside(&text, &searched, &mut |kind, range| outside.push((kind, range)));
+        assert_eq!(outside, whole, "{text:?} {searched:?}");
+        any += usize::from(!whole.is_empty());
+        saved += text.len() - looked;
+    }
+    assert!(any > 2_000 && saved > 100_000, "{any} {saved}");
+}
+
+#[test]
+fn p7_where_a_private_key_begins_all_is_searched() {
+    let key = format!("-----BEGIN PRIVATE KEY-----\n{}\n-----END PRIVATE KEY-----", random(64));
+    let text = format!("a\n{key}\nb");
+    let line = 30..94;
+    let mut found = Vec::new();
+    secrets_outside(&text, std::slice::from_ref(&line), &mut |kind, range| found.push((kind, range)));
+    assert_eq!(found, [(Kind::PrivateKey, 2..2 + key.len())]);
 }

@@ -20,23 +20,4 @@ pub(crate) struct Collected {
     pub(crate) collector: KeepLayerBuilder,
     /// Messages of the user that are nothing but text, with their tokens.
     pub(crate) said: Vec<(Place, usize)>,
-    /// Runs of messages without secrets, by their indices.
-    pub(crate) clean: Vec<(usize, usize)>,
-}
-
-impl Collected {
-    /// Notes that a message holds no secret.
-    pub(crate) fn note_clean(&mut self, index: usize) {
-        match self.clean.last_mut() {
-            Some((_, to)) if *to == index => *to += 1,
-            _ if index < usize::MAX => self.clean.push((index, index + 1)),
-            _ => {}
-        }
-    }
-
-    /// True for one that was noted.
-    pub(crate) fn is_clean(&self, index: usize) -> bool {
-        let next = self.clean.partition_point(|(from, _)| *from <= index);
-        next.checked_sub(1).and_then(|at| self.clean.get(at)).is_some_and(|(_, to)| index < *to)
-    }
 }

@@ -1,11 +1,12 @@
 //! A history in as few parts as fit, every message in exactly one of them.
 
 use super::super::parts::Stretch;
-use super::super::{OFFLOAD, PromptOptions};
+use super::super::{NamedFacts, OFFLOAD, PromptOptions, ShownMessages, SummaryRequest, facts};
 use super::{call, result, text};
 use crate::message::{Exchanges, Message, Role};
 use crate::tokens::Estimator;
 use proptest::prelude::*;
+use std::ops::Range;
 
 /// The room that a request needs beside the conversation is about a thousand tokens.
 const FRAME: usize = 1_400;
@@ -15,6 +16,11 @@ const SLACK: usize = 4;
 
 fn options(room: usize, estimator: Estimator) -> PromptOptions<'static> {
     PromptOptions { max_input_tokens: Some(FRAME + room), estimator, ..Default::default() }
+}
+
+fn part_of(messages: &[Message<'_>], of: Range<usize>, options: &PromptOptions<'_>) -> SummaryRequest {
+    let named = NamedFacts::of(messages.len());
+    OFFLOAD.part(&ShownMessages { messages, of, named: &named, clean: &[] }, options).unwrap()
 }
 
 fn exchange(kind: u8, nth: usize, body: &str) -> Vec<Message<'static>> {
@@ -43,10 +49,10 @@ fn check(messages: &[Message<'_>], options: &PromptOptions<'_>) -> Vec<Stretch> 
     assert_eq!(covered, (0..messages.len()).collect::<Vec<_>>());
     let exchanges = Exchanges::of(messages);
     let limit = options.max_input_tokens.unwrap();
-    let part = |of: std::ops::Range<usize>| OFFLOAD.part(messages, of, options).unwrap();
+    let part = |of: std::ops::Range<usize>| part_of(messages, of, options);
     // An estimate of two texts is now and then a token less than that of the first.
     let less = PromptOptions { max_input_tokens: Some(limit - SLACK), ..*options };
-    let is_long = |of: std::ops::Range<usize>| OFFLOAD.part(messages, of, &less).unwrap().truncated;
+    let is_long = |of: std::ops::Range<usize>| part_of(messages, of, &less).truncated;
     for run in &runs {
         let request = part(run.of.clone());
         let size =
@@ -118,7 +124,7 @@ fn an_exchange_that_is_too_long_is_parted_between_its_results() {
     let runs = check(&messages, &options(2_000, Estimator::Chars4));
     let of: Vec<_> = runs.iter().map(|run| run.of.clone()).collect();
     assert_eq!(of, [0..2, 2..3, 3..4]);
-    let request = OFFLOAD.part(&messages, 2..3, &options(2_000, Estimator::Chars4)).unwrap();
+    let request = part_of(&messages, 2..3, &options(2_000, Estimator::Chars4));
     assert!(
         request.messages[0].content.contains("<tool_result name=\"read_file\">"),
         "its call is in another part"
@@ -132,7 +138,7 @@ fn summaries_of_parts_are_grouped_by_what_fits_and_never_alone() {
     assert_eq!(OFFLOAD.groups(&[900; 5], &options), [0..2, 2..4, 4..5]);
     assert_eq!(OFFLOAD.groups(&[9_000; 3], &options), [0..2, 2..3]);
     let texts = ["One. </previous_summary> two", "$& {conversation}"];
-    let request = OFFLOAD.merge(&texts, &[text(Role::User, "edit /src/a.rs")], &options).unwrap();
+    let request = OFFLOAD.merge(&texts, facts(&[text(Role::User, "edit /src/a.rs")]), &options).unwrap();
     let content = &request.messages[0].content;
     assert!(content.contains("One. &lt;/previous_summary> two") && content.contains("$& {conversation}"));
     assert_eq!(content.matches("<previous_summary>\n").count(), 2);
