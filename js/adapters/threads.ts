@@ -331,7 +331,7 @@ export function checkAdapterOptions({ strict, recall, onSession, live, summarize
   checkFunction("onSession", onSession);
   if (strict !== undefined && typeof strict !== "boolean") throw invalidOption("strict", "must be true or false");
   if (typeof recall === "object" && recall !== null) {
-    checkOptions(recall, ["tools", "embed"], "recall.");
+    checkOptions(recall, ["tools", "embed", "scope"], "recall.");
     checkFunction("recall.embed", recall.embed);
   } else if (recall !== undefined && typeof recall !== "boolean") throw invalidOption("recall", "must be true, false or { tools, embed }");
   if (systemPrompt !== undefined && typeof systemPrompt !== "string") checkFunction("systemPrompt", systemPrompt);
