@@ -26,6 +26,9 @@ use std::ops::Range;
 /// their kind alone.
 const MOST: usize = 100;
 
+/// A text is searched so often at most, until nothing is found in it.
+const PASSES: usize = 8;
+
 /// The secrets that have numbers, without the secrets: a mark of each that says its kind and half a hash.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Secrets {
@@ -63,6 +66,16 @@ impl Secrets {
 
     /// The same where some ranges, in order and apart, are all lines of texts that were searched, and that hold none.
     pub(crate) fn redact_outside<'t>(&mut self, text: &'t str, searched: &[Range<usize>]) -> Cow<'t, str> {
+        let Some(mut redacted) = self.redact_once(text, searched) else { return Cow::Borrowed(text) };
+        // What follows a secret may be one only when that is gone: `token: … mysql -p…`.
+        for _ in 1..PASSES {
+            let Some(again) = self.redact_once(&redacted, &[]) else { break };
+            redacted = again;
+        }
+        Cow::Owned(redacted)
+    }
+
+    fn redact_once(&mut self, text: &str, searched: &[Range<usize>]) -> Option<String> {
         let mut out = String::new();
         let mut behind = 0;
         let looked = secrets_outside(text, searched, &mut |kind, range| {
@@ -72,11 +85,7 @@ impl Secrets {
             behind = range.end;
         });
         work::note(WorkDone::Searched, looked);
-        if behind == 0 {
-            return Cow::Borrowed(text);
-        }
-        out.push_str(text.get(behind..).unwrap_or_default());
-        Cow::Owned(out)
+        (behind > 0).then(|| out + text.get(behind..).unwrap_or_default())
     }
 
     /// Redacts what a summary is made from; true when there was anything to.
