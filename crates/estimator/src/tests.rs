@@ -73,8 +73,8 @@ fn by_definition(family: Family, bytes: &[u8]) -> u64 {
     let (contexts, runs) = rest.split_at(CONTEXTS);
     let padded = [&[0, 0, 0], bytes].concat();
     let mut run = 0;
-    let weight = |last: &[u8]| {
-        let &[third, before, one, byte] = last else { unreachable!() };
+    let weight = |last: &[u8; 4]| {
+        let &[third, before, one, byte] = last;
         let same = if byte < 0x80 { one } else { third };
         run = if byte == same { run + 1 } else { 0 };
         if run >= 7 {
@@ -88,7 +88,7 @@ fn by_definition(family: Family, bytes: &[u8]) -> u64 {
             last.iter().fold(0, |context, byte| context * 8 + usize::from(CLASSES[usize::from(*byte)]));
         16 * (u64::from(weights[pair]) + u64::from(contexts[context]))
     };
-    padded.windows(4).map(weight).sum()
+    padded.array_windows().map(weight).sum()
 }
 
 #[test]
