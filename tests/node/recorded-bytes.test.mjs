@@ -27,7 +27,7 @@ const HISTORIES = [
   ["anthropic/claude_code", "anthropic", 13, 16_000, 24],
   ["responses/codex", "openai-responses", 0, 20_000, 5],
   ["responses/codex", "openai-responses", 2, 48_000, 5],
-  ["responses/codex", "openai-responses", 1, 64_000, 12],
+  ["responses/codex", "openai-responses", 1, 32_000, 12],
   ["probes/memorybank_zh_en", "openai-chat", 9, 6_000, 12],
   ["wire/pydantic_google-generatecontent", "gemini", "all", 10_000, 12],
 ];
