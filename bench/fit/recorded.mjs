@@ -33,10 +33,9 @@ for (const source of SOURCES) {
     const half = nth % 2;
     // What is left out together: sources, but of the largest its sessions.
     const fold = source === LARGEST ? (nth >> 1) % 2 : SOURCES.indexOf(source) % 2;
-    const names = new Map();
     messages.forEach((message, nth) => {
       const of = ALONE.has(source) ? Number(nth * 2 >= messages.length) : half;
-      for (const [name, text] of textsOf(message, names)) add({ source, half: of, fold, name }, text);
+      for (const [name, text] of textsOf(message)) add({ source, half: of, fold, name }, text);
     });
   }
 }
@@ -60,7 +59,7 @@ function add({ source, half, fold, name }, whole) {
 }
 
 /** `[class, text]` of what a message holds: prose, the input of calls, results. */
-function* textsOf({ role, content, tool_calls }, names) {
+function* textsOf({ role, content, tool_calls }) {
   for (const { function: call } of tool_calls ?? []) if (call) yield ["call arguments", call.arguments ?? ""];
   const parts = typeof content === "string" ? [{ type: "text", text: content }] : Array.isArray(content) ? content : [];
   for (const part of parts) {

@@ -109,4 +109,5 @@ const PLACE: Record<SearchHit["place"], string> = {
   context: "still in the prompt",
   offloaded: "left, behind a reference",
   summarized: "left, into the summary",
+  elsewhere: "in another session",
 };
