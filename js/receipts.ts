@@ -65,8 +65,10 @@ const encoder = new TextEncoder();
 
 async function hashOf(text: string): Promise<string> {
   const digest = await crypto.subtle.digest("SHA-256", encoder.encode(text));
-  return Array.from(new Uint8Array(digest), (byte) => byte.toString(16).padStart(2, "0")).join("");
+  return hex(new Uint8Array(digest));
 }
+
+const hex = (bytes: Uint8Array): string => Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
 
 /** What a receipt says otherwise than the archive. */
 function differences(given: Unsealed, made: Unsealed): string[] {
@@ -111,9 +113,20 @@ interface View {
 }
 
 interface Stored {
-  offloaded?: { index: number; body: unknown; offloads: { nth: number; reference: string; sha256: string; how?: string }[] };
+  offloaded?: { index: number; body: unknown; offloads: (Offload | ShortOffload)[] };
   summary?: { checkpoint: string; body: unknown; covers: Range[] };
 }
+
+/** As releases up to schema 101 wrote it. */
+interface Offload {
+  nth: number;
+  reference: string;
+  sha256: string;
+  how?: string;
+}
+
+/** `id` is the reference without `off_`, and `hash` is in base64url. */
+type ShortOffload = [nth: number, id: string, hash: string, chars: number, how: string, basis: unknown];
 
 interface Range {
   from: number;
@@ -249,7 +262,7 @@ class Archive {
       if (offloaded) {
         const { index } = offloaded;
         // Images and documents are in their messages alone.
-        const offloads = offloaded.offloads.filter(({ how }) => how !== "media");
+        const offloads = offloaded.offloads.map(offloadOf).filter(({ how }) => how !== "media");
         const key = `${index} ${sha256}`;
         for (const { reference, sha256, nth } of offloads) this.#places.set(reference, { index, nth, sha256 });
         const texts = offloads.map(({ reference: ref, sha256 }) => ({ ref, sha256 }));
@@ -304,4 +317,17 @@ function partsOf(line: Line, text: string): { body?: string; view?: string } {
   const rest = text.slice(at + end.length);
   const view = /^,"view":([^]*)\}$/.exec(rest)?.[1];
   return { body: text.slice(begin.length, at), ...(view !== undefined && { view }) };
+}
+
+function offloadOf(stored: Offload | ShortOffload): Offload {
+  if (!Array.isArray(stored)) return stored;
+  const [nth, id, hash, , how] = stored;
+  return { nth, reference: `off_${id}`, sha256: hexOf(hash), how };
+}
+
+/** A hash in hex; anything else stays as it is. */
+function hexOf(hash: string): string {
+  if (!/^[\w-]{43}$/.test(hash)) return hash;
+  const bytes = atob(hash.replaceAll("-", "+").replaceAll("_", "/"));
+  return hex(Uint8Array.from(bytes, (byte) => byte.charCodeAt(0)));
 }

@@ -67,7 +67,7 @@ export const damage = [
   {
     id: "D15",
     what: "an append does not expect the end of the log",
-    file: `${log}/state.rs`,
+    file: `${log}/state/batches.rs`,
     from: "            expect.push((keys::log(&self.sid, self.row.next_seq), None));\n",
     to: "",
     tests: taken,
@@ -91,7 +91,7 @@ export const damage = [
   {
     id: "D15",
     what: "the log stays where it is when a mended row changes alone",
-    file: `${log}/state.rs`,
+    file: `${log}/state/batches.rs`,
     from: "if !row.losses.is_empty() {",
     to: "if false {",
     tests: taken,

@@ -248,7 +248,7 @@ test("S4.3: pins of every role stay word for word while checkpoints age and merg
     const anew = await rounds({ preset, contextWindow: 4_000, maxOutputTokens: 500, summarize: { call: async () => Promise.reject(new Error("down")) } });
     await anew.append(...talk(6, 600));
     const { messages, edits } = await anew.prepare();
-    assert.deepEqual(edits.map(({ kind }) => kind), ["rollover"]);
+    assert.equal(edits.at(-1).kind, "rollover");
     await fenced(messages, preset);
   }
 });
