@@ -48,7 +48,7 @@ export const mutants = {
   "file: D5, a damaged value stops the journal from being written anew": {
     store: "file",
     kind: "all",
-    from: 100,
+    from: 370,
     changes: [{ file: "file/rewrite.ts", from: "puts.push([key, version, 0, 0, kept ?? from!.number]);", to: 'throw new Error("a damaged value");' }],
   },
   "file: takes a part of a write for all of it": {
