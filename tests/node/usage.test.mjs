@@ -122,7 +122,7 @@ test("estimateTokensDetailed has the estimate's tokens, bounds around them, role
   const text = "The build fails with error E0502 on line 42. ".repeat(5_000);
   const { tokens, low, high, byRole, byMessage } = estimateTokensDetailed(text);
   assert.deepEqual([tokens, byRole, byMessage], [estimateTokens(text), {}, [tokens]]);
-  assert.ok((high - low) / tokens < 0.06, `${low} to ${high} around ${tokens}`);
+  assert.ok((high - low) / tokens < 0.08, `${low} to ${high} around ${tokens}`);
   assert.deepEqual(estimateTokensDetailed(""), { tokens: 0, low: 0, high: 0, family: "o200k", byRole: {}, byMessage: [0] });
   assert.deepEqual(estimateTokensDetailed([]), { tokens: 0, low: 0, high: 0, family: "o200k", byRole: {}, byMessage: [] });
   assert.equal(estimateTokensDetailed("a\ud800").tokens, estimateTokens("a\ufffd"));
