@@ -382,7 +382,7 @@ for (const [major, { sdk, createOpenAI, createAnthropic, system, context: contex
       await assert.rejects(run(compactor(context), [{ role: "user", content: TASK }]), { statusCode: 400, message: /temperature/ });
       const warnings = [];
       const pinned = compactor(context, { pins: { match: () => true } }, warnings);
-      await assert.rejects(run(pinned, [{ role: "user", content: "word ".repeat(20_000) }]), (error) => {
+      await assert.rejects(run(pinned, [{ role: "user", content: "token ".repeat(20_000) }]), (error) => {
         assert.equal(error.statusCode, 400);
         assert.match(error.message, /maximum context length/);
         assert.equal(error.cause.code, "context_overflow");

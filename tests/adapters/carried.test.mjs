@@ -87,7 +87,7 @@ describe("E4: the state in a jsonb column", { skip: missing("postgres") }, () =>
     test(`E4: AI SDK ${major}: two requests of one row at once: the last one wins, and both are right`, async (context) => {
       const server = await provider(context, { files: 0, summaryMs: 200 });
       const id = `${major} at once`;
-      await begin(id, reading(16));
+      await begin(id, reading(18));
       const written = [];
       const watched = {
         query(text, values) {

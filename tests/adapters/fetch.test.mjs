@@ -243,7 +243,7 @@ test("E20: a prompt that cannot be made to fit is the provider's error, and ours
   const server = await provider(context);
   const warnings = [];
   const fetch = compacting(context, { pins: { match: () => true } }, warnings);
-  const messages = [{ role: "user", content: "word ".repeat(20_000) }];
+  const messages = [{ role: "user", content: "token ".repeat(20_000) }];
   await assert.rejects(chat.call(chat.client(server.url, "a", fetch), messages, {}), { status: 400, code: "context_length_exceeded" });
   assert.equal(server.requests.length, 1);
   assert.match(warnings.join("\n"), /context-compactor\/fetch: the request was sent as it was given: .*window/);

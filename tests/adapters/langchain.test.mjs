@@ -272,7 +272,7 @@ test("E20: an error of the model is the app's; one that cannot be helped has our
   });
   const warnings = [];
   const pinned = middleware(context, { pins: { match: () => true } }, warnings);
-  await assert.rejects(run(pinned, ask("word ".repeat(20_000))), ({ message, cause }) => {
+  await assert.rejects(run(pinned, ask("token ".repeat(20_000))), ({ message, cause }) => {
     assert.match(message, /maximum context length/);
     assert.equal(cause.name, "ContextOverflowError");
     while (cause.cause) cause = cause.cause;

@@ -197,7 +197,7 @@ test("E20: an error of the model is the app's; one that cannot be helped has our
   await assert.rejects(WAYS.generate(agentOf(modelAt(server), compactor(context)), TASK), { statusCode: 400, message: /temperature/ });
   const warnings = [];
   const pinned = compactor(context, { pins: { match: () => true } }, warnings);
-  await assert.rejects(WAYS.generate(agentOf(modelAt(server), pinned), "word ".repeat(20_000)), (error) => {
+  await assert.rejects(WAYS.generate(agentOf(modelAt(server), pinned), "token ".repeat(20_000)), (error) => {
     assert.match(error.message, /maximum context length/);
     assert.equal(error.cause.code, "context_overflow");
     return true;

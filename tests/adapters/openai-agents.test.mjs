@@ -386,7 +386,7 @@ test("E20: an error of the model is the app's; one that cannot be helped has our
   const turn = async (compaction, text) => WAYS.run(...(await WIRINGS.provider(compaction, providerAt(server))), text);
   await assert.rejects(turn(compactor(context), TASK), { status: 400, message: /temperature/ });
   const warnings = [];
-  await assert.rejects(turn(compactor(context, { pins: { match: () => true } }, warnings), "word ".repeat(20_000)), (error) => {
+  await assert.rejects(turn(compactor(context, { pins: { match: () => true } }, warnings), "token ".repeat(20_000)), (error) => {
     assert.match(error.message, /maximum context length/);
     assert.equal(error.cause.code, "context_overflow");
     return true;

@@ -334,7 +334,7 @@ test("E20: an error of the model is the app's; of one that cannot be helped, our
     await assert.rejects(run({ ...compactor(context).with(adapterAt(server, key)), messages: user(TASK) }), /temperature/);
     const warnings = [];
     const pinned = compactor(context, { pins: { match: () => true } }, warnings);
-    await assert.rejects(run({ ...pinned.with(adapterAt(server, key)), messages: user("word ".repeat(20_000)) }), /maximum context length/);
+    await assert.rejects(run({ ...pinned.with(adapterAt(server, key)), messages: user("token ".repeat(20_000)) }), /maximum context length/);
     assert.equal(warnings.length, 2);
     for (const warning of warnings.splice(0)) assert.match(warning, /the request was sent as it was given/);
   }

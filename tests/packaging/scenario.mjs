@@ -117,7 +117,7 @@ export const expected = {
   fates: [36, 30, 31],
   mirrored: [0, 0, 3, 3],
   models: ["gpt-4o", true, true, "unknown_model"],
-  estimated: [4, 7],
+  estimated: [4, 6],
   tokens: [
     [14, true, 7704],
     [15, true, 7704],
