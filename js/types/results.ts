@@ -165,7 +165,8 @@ export interface Plan {
   tokens: number;
   /** Tokens at which the preset compacts. */
   limit: number;
-  /** The fewest tokens that a compaction can reach: what is fixed, and what must be kept. */
+  /** The fewest tokens that a compaction can reach: what is fixed, and what must be kept. After a provider refused the prompt,
+   *  large texts become shorter too. */
   floor: number;
   /** The steps, in order. */
   edits: {

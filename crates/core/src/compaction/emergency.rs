@@ -32,7 +32,7 @@ pub(super) const RUNG: RungSpec = RungSpec {
         waits: None,
         apply: |run, done| {
             Box::pin(async {
-                last::shorten_all(run, done).await?;
+                last::shorten_all(run, run.settings().hard_limit, done).await?;
                 let failed = done.result.as_ref().and_then(|result| result.error.clone());
                 let results = rescue(run, failed.as_ref()).await?;
                 done.rescue(&run.view(), results)?;

@@ -80,7 +80,8 @@ pub(super) async fn floor(io: &Io, view: &View, trigger: Trigger, failed: bool) 
     };
     let before = Floor::of(view, mandatory).total;
     // Only what does not fit comes to the last resort.
-    let frees = if view.fits() { 0 } else { last::frees(&bare, &|index| stays.holds(index))? };
+    let fits = view.usage.tokens <= last::limit(&view.settings, trigger, view.usage.tokens);
+    let frees = if fits { 0 } else { last::frees(&bare, &|index| stays.holds(index))? };
     Ok(Floor { before, stays, ..Floor::of(view, mandatory.saturating_sub(frees)) })
 }
 

@@ -56,6 +56,7 @@ pub(crate) async fn climb(run: &Run<'_>) -> Result<Climbed> {
 /// Climbs; whether the context fits in the end is another question.
 async fn walk(run: &Run<'_>, done: &mut Climbed) -> Result<()> {
     let settings = run.settings();
+    let limit = last::limit(&settings, run.trigger, run.tokens());
     server::dissolve(run).await?;
     let is_later = run.part == ClimbPart::Later;
     done.was_due = run.view().usage.is_due;
@@ -90,7 +91,7 @@ async fn walk(run: &Run<'_>, done: &mut Climbed) -> Result<()> {
     if settings.is_server() && run.trigger == Trigger::Auto && done.was_due && run.view().fits() {
         done.idle.push("the provider is asked to compact in the next request".into());
     }
-    last::shorten_all(run, done).await
+    last::shorten_all(run, limit, done).await
 }
 
 /// What a climb would do: the same climb, on a copy, with nobody who writes.

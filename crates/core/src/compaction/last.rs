@@ -8,12 +8,15 @@ use crate::context::{Item, Placeholder};
 use crate::error::Result;
 use crate::log::View;
 use crate::order;
-use crate::policy::{Rung, Settings};
+use crate::policy::{Rung, Settings, Trigger};
 
 /// The least that a text must take to be previewed, in tokens: a preview takes about half of that.
 const LEAST: usize = 200;
 /// Parts of the window that a text may take, the mildest first; the last are no more than [`LEAST`].
 const PARTS: [usize; 4] = [4, 10, 30, usize::MAX];
+
+/// One part in so many is the least that a prompt loses which the provider refused.
+const REFUSED: usize = 20;
 
 /// The largest text that may stay, in tokens.
 fn cap(settings: &Settings, part: usize) -> usize {
@@ -48,10 +51,20 @@ pub(super) async fn shorten(
     if edit.indices.is_empty() { Ok(()) } else { done.add(&run.view(), vec![edit], CallCost::default()) }
 }
 
-/// The same for all messages, when the prompt does not fit.
-pub(super) async fn shorten_all(run: &Run<'_>, done: &mut Climbed) -> Result<()> {
-    let excess = run.tokens().saturating_sub(run.settings().hard_limit);
+/// The same for all messages, when the prompt takes more than `limit` tokens.
+pub(super) async fn shorten_all(run: &Run<'_>, limit: usize, done: &mut Climbed) -> Result<()> {
+    let excess = run.tokens().saturating_sub(limit);
     if excess == 0 { Ok(()) } else { shorten(run, excess, &|_| true, done).await }
+}
+
+/// The limit for a prompt of so many tokens by the estimate. Where the provider refused it, the estimate was too low; by no
+/// more than a half, or the window that the app gave is not the model's.
+pub(super) fn limit(settings: &Settings, trigger: Trigger, tokens: usize) -> usize {
+    let limit = settings.hard_limit;
+    match trigger {
+        Trigger::Overflow if tokens > limit / 2 => limit.min(tokens - tokens / REFUSED),
+        _ => limit,
+    }
 }
 
 /// The most that it frees of those messages.

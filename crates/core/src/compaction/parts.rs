@@ -342,7 +342,8 @@ impl SummaryJob for PartSummary<'_> {
         let shown = request.messages.iter().map(|message| estimator.text(&message.content)).sum();
         let checked = match self.purpose {
             Purpose::Parts => summary::check(answer, &without_content(request), shown, estimator),
-            _ => summary::check(answer, request, shown, estimator),
+            // A short part may be told in more words than it has: it is the whole that must become shorter.
+            _ => summary::check(answer, request, shown.max(request.target_tokens), estimator),
         };
         Ok(match checked {
             // Which references are of these messages is known of the whole.

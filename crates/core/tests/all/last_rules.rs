@@ -8,7 +8,7 @@ use context_compactor_core::session::Session;
 use context_compactor_core::wire::{self, Author, Format};
 use context_compactor_store_tests::checked::{problems, settings as read};
 use context_compactor_store_tests::conversation::{Body, calls, exchange, results, say};
-use context_compactor_store_tests::host::summary;
+use context_compactor_store_tests::host::{summary, thrown};
 use context_compactor_store_tests::{Host, MemoryStore};
 use fastrand::Rng;
 use serde_json::json;
@@ -207,4 +207,36 @@ fn f39_f7_what_frees_just_enough_is_done_and_one_token_less_is_not() {
         }
         pinned = full + 1;
     }
+}
+
+#[test]
+fn f7_a_prompt_that_the_provider_refused_is_shorter_the_next_time_though_the_estimate_says_that_it_fits() {
+    let format = Format::OpenaiChat;
+    let mut was_full = 0;
+    for preset in PRESETS {
+        let mut harness = Harness::new(json!({
+            "preset": preset.name, "contextWindow": 16_000, "format": format.as_str(), "summarize": { "attempts": 1 },
+        }));
+        harness.host.summarise = Box::new(|_, _| thrown("busy", Some(503)));
+        let limit = read(&json!({ "preset": preset.name, "contextWindow": 16_000 })).hard_limit;
+        harness.append(&turns(format, 0, 2));
+        let at = harness.prepare().usage.used_tokens;
+        let text = large((limit - at) / 3 * 9 / 10, true);
+        for nth in 0..3 {
+            harness.append(&exchange(format, &format!("large_{nth}"), &text));
+        }
+        // The estimate is below the limit, and the provider says no.
+        let refused = harness.prepare().usage.used_tokens;
+        let after = harness
+            .host
+            .run(harness.session.prepare(Trigger::Overflow, Vec::new()))
+            .unwrap()
+            .usage
+            .used_tokens;
+        // Some presets had cleared all of it before.
+        let most = if refused > limit / 2 { refused - refused / 20 } else { refused };
+        assert!(refused <= limit && after <= most, "{}: {refused} {after}", preset.name);
+        was_full += usize::from(refused > limit / 2);
+    }
+    assert!(was_full > 1, "{was_full}");
 }

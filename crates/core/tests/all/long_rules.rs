@@ -8,7 +8,7 @@ use context_compactor_core::session::Session;
 use context_compactor_core::step::{Effect, Event, LogLevel, Purpose, ReportedUsage, Stage};
 use context_compactor_core::summary::SummaryRequest;
 use context_compactor_core::wire::Format;
-use context_compactor_store_tests::conversation::{Body, user};
+use context_compactor_store_tests::conversation::{Body, calls as calls_of, results, user};
 use context_compactor_store_tests::host::{failed, summary, thrown};
 use context_compactor_store_tests::{Host, How, MemoryStore};
 use serde_json::{Value, json};
@@ -236,6 +236,28 @@ fn a_part_is_tried_again_like_any_summary() {
     assert!(result.success);
     assert_eq!((harness.host.seen.slept.as_slice(), harness.host.seen.requests[1].1), (&[1_000][..], 2));
     assert_eq!(result.llm_calls as usize, calls(&harness));
+}
+
+#[test]
+fn mission_8_a_short_part_beside_a_long_exchange_may_be_told_at_greater_length() {
+    let format = Format::OpenaiChat;
+    let ids: Vec<String> = (0..20).map(|nth| format!("call_{nth}")).collect();
+    let text = "the parser keeps its state in src/parser.rs ".repeat(60);
+    let mut bodies = vec![user("look at all of them")];
+    bodies.extend(calls_of(format, &ids.iter().map(|id| (id.as_str(), "src/a.rs")).collect::<Vec<_>>()));
+    bodies.extend(results(format, &ids.iter().map(|id| (id.as_str(), text.as_str())).collect::<Vec<_>>()));
+    bodies.extend(talk(3, LONG));
+    let mut harness = harness(one_by_one(), &bodies);
+    harness.host.summarise = Box::new(|request, attempt| match shown(request).as_slice() {
+        [0] => summary(&format!("## Goal\n{}", "The user wants all of them looked at. ".repeat(30))),
+        _ => telling(request, attempt),
+    });
+    let result = harness.compact();
+    assert!(
+        requests(&harness).iter().any(|request| shown(request) == [0]),
+        "the first part is one short message"
+    );
+    assert!(result.success, "{:?}", result.error);
 }
 
 #[test]
