@@ -1,13 +1,13 @@
 //! Instructions in the midst of a history, messages of the system behind the leading ones: a newer one of its kind replaces
 //! an older one, and the newest of each kind stands word for word behind a summary.
 
+use super::frame::text_in;
 use crate::context::{Item, Origin};
 use crate::error::Result;
 use crate::log::View;
 use crate::message::Role;
 use crate::order;
 use crate::summary;
-use crate::wire;
 use std::collections::HashSet;
 
 /// What is quoted of them takes at most one part in so many of the window.
@@ -37,19 +37,15 @@ impl InForce {
     pub(super) fn of(view: &View, history: &[Item], boundary: usize) -> Result<InForce> {
         let mut found = Vec::new();
         let mut were_quoted = HashSet::new();
-        let text = |item: &Item| -> Result<String> {
-            let value = wire::parse(0, &item.body)?;
-            Ok(view.format.wire().read(0, &value)?.text())
-        };
         for (at, item) in history.iter().enumerate() {
             if let Some(place) = item.origin.place().filter(|_| item.size.role == Role::System) {
-                let (kind, tokens) = (summary::kind_of(&text(item)?), item.size.tokens);
+                let (kind, tokens) = (summary::kind_of(&text_in(view.format, item)?), item.size.tokens);
                 found.push(InstructionInForce { index: place.index, kind, tokens, goes: at < boundary });
             }
             if let Origin::Summary { prose, .. } = &item.origin
                 && !item.origin.quotes().is_empty()
             {
-                let text = text(item)?;
+                let text = text_in(view.format, item)?;
                 for quote in summary::quotes_of_system(text.get(*prose..).unwrap_or("")) {
                     let tokens = view.settings.estimator.text(&quote.text);
                     were_quoted.insert(quote.index);

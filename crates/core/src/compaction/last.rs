@@ -57,8 +57,8 @@ pub(super) async fn shorten_all(run: &Run<'_>, limit: usize, done: &mut Climbed)
     if excess == 0 { Ok(()) } else { shorten(run, excess, &|_| true, done).await }
 }
 
-/// The limit for a prompt of so many tokens by the estimate. Where the provider refused it, the estimate was too low; by no
-/// more than a half, or the window that the app gave is not the model's.
+/// The limit for a prompt that is estimated at so many tokens. If the provider refused it, the estimate was too low, and less
+/// has to be sent. If less than half of the limit was refused, no estimate is to blame: the app gave a wrong window.
 pub(super) fn limit(settings: &Settings, trigger: Trigger, tokens: usize) -> usize {
     let limit = settings.hard_limit;
     match trigger {

@@ -121,8 +121,8 @@ async fn apply(run: &Run<'_>, done: &mut Climbed) -> Result<bool> {
     Ok(true)
 }
 
-/// Makes what is too large by itself shorter, as far as no summary helps where the prompt does not fit; false where a
-/// summary would be made in vain, or is not due any more.
+/// Shortens what is too large by itself, where even the shortest summary would leave a prompt that does not fit. False where
+/// a summary would be of no use, or is not due any more.
 async fn make_room(run: &Run<'_>, done: &mut Climbed) -> Result<bool> {
     let settings = run.settings();
     let limit = settings.hard_limit;

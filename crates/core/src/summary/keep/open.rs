@@ -211,6 +211,7 @@ fn state(of: &Value) -> Option<TaskState> {
     let status = text(of, &["status", "state"])?.to_lowercase();
     let says = |words: &[&str]| words.iter().any(|word| status.contains(word));
     Some(match () {
+        () if says(&["incomplete"]) => TaskState::Waiting,
         () if says(&["complete", "done", "cancel", "closed", "deleted"]) => TaskState::Done,
         () if says(&["progress", "doing", "started", "active"]) && !says(&["not", "inactive"]) => {
             TaskState::Begun

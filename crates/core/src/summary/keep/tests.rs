@@ -156,6 +156,8 @@ fn tasks_that_are_written_one_by_one_are_open_until_their_number_is_ticked_off()
     assert_eq!(open(&messages), "- Mend the parser (in progress)\n- Measure all of it");
     messages.push(update("10", json!({ "taskId": "8", "status": "completed" })));
     messages.push(result("10", "ok", false));
+    messages.push(update("12", json!({ "taskId": "9", "status": "incomplete" })));
+    messages.push(result("12", "ok", false));
     messages.push(update("11", json!({ "taskId": "77", "status": "completed" })));
     messages.push(result("11", "ok", false));
     assert_eq!(open(&messages), "- Measure all of it");
