@@ -1,7 +1,7 @@
 /** The order of a session's calls. */
 
 import { checkOptions, checkSignal } from "./checks.js";
-import { checkAborted, withEither, type Host } from "./driver.js";
+import { checkAborted, withEither, type Host } from "./effects.js";
 import { CompactionError } from "./errors.js";
 import { Mutex } from "./mutex.js";
 import type { SessionOptions } from "./types.js";

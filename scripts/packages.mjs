@@ -86,7 +86,9 @@ for (const name of required) {
 async function few(entries) {
   if (entries.length === 0) return;
   const folderOfAll = join(folder, "node");
-  const inputs = [...entries, ...Object.values(bin).map((path) => relative("node", path))];
+  // The worker that is started by its address is nobody's import.
+  const workers = existsSync(join(dist, "entry/worker-start.js")) ? ["entry/worker-start.js"] : [];
+  const inputs = [...entries, ...workers, ...Object.values(bin).map((path) => relative("node", path))];
   const bundle = await rolldown({
     input: Object.fromEntries(inputs.map((path) => [path.replace(/\.js$/, ""), join(dist, path)])),
     platform: "neutral",
