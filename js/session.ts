@@ -232,9 +232,15 @@ class LiveSession<M extends Message> implements Session<M> {
     const { store } = this.#lease;
     const before = store.caps.durable;
     this.#begin(await begin({ ...this.#host, signal: this.#options.signal }, store.caps.maxBatchOps));
+    await this.#show();
     if (before !== "none" && store.caps.durable === "none") this.announce(READ_ONLY);
     const { warning } = this.#lease;
     if (warning) this.announce(warning);
+  }
+
+  /** Has `usage` count the system prompt where it shows what another thread answered last. */
+  async #show(): Promise<void> {
+    if (this.#seat.log.bring && typeof this.#options.systemPrompt === "string") await this.#countFixed();
   }
 
   announce(warning: Warning): void {
@@ -348,6 +354,7 @@ class LiveSession<M extends Message> implements Session<M> {
       child.#prepares.tools = this.#prepares.tools;
       child.#core.follow = this.#core.follow;
       child.#cache.inherit(places, this.#cache);
+      await child.#show();
       return child;
     });
   }

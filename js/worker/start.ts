@@ -3,7 +3,7 @@
 import type { EngineThread } from "../types/worker.js";
 
 interface Builtin {
-  getBuiltinModule?(name: "worker_threads"): { Worker: new (url: URL) => EngineThread };
+  getBuiltinModule?(name: "worker_threads"): { Worker: new (url: URL, options: { execArgv: string[] }) => EngineThread };
 }
 
 /** Starts it. Throws where there are no workers, and where a script has no address. */
@@ -14,5 +14,6 @@ export function startWorker(): EngineThread {
   const threads = process?.getBuiltinModule?.("worker_threads");
   if (!threads) throw new TypeError("this runtime has no workers");
   const path = ["..", "entry", "worker-start.js"].join("/");
-  return new threads.Worker(new URL(path, import.meta.url));
+  // Flags of the program are about its own scripts.
+  return new threads.Worker(new URL(path, import.meta.url), { execArgv: [] });
 }

@@ -116,5 +116,5 @@ export function deferred() {
   return { promise, resolve, reject };
 }
 
-/** Lets everything that is ready run. */
-export const settled = () => new Promise((resolve) => setImmediate(resolve));
+/** Lets everything that is ready run, also in a worker that sessions run in (`through-worker.mjs`). */
+export const settled = () => new Promise((resolve) => (process.env.CC_ENTRY === "worker" ? setTimeout(resolve, 50) : setImmediate(resolve)));
