@@ -7,6 +7,7 @@ import { checkOptions, invalidOption } from "../checks.js";
 import { CompactionError } from "../errors.js";
 import { BUILD } from "../generated/build.js";
 import { otherBuild } from "../module.js";
+import { Mutex, Turn } from "../mutex.js";
 import { loadStage } from "../stages.js";
 import { choosePlace, type StorePlace } from "../store/place.js";
 import { bringTable } from "../table.js";
@@ -27,6 +28,9 @@ const SHOWN: readonly At[] = [
 /** An effect that has no answer. */
 const TOLD: readonly Effect["type"][] = ["progress", "log", "notify", "writeWatermark"];
 
+/** What a page that is gone answers. */
+const GONE: Answer = { type: "failed", code: "aborted", message: "the page is gone" };
+
 /** A call that is under way. */
 interface Running {
   readonly abort: AbortController;
@@ -46,8 +50,33 @@ interface Kept extends StorePlace {
 interface Shown {
   readonly handle: glue.Session;
   readonly store: number | undefined;
+  readonly turns: Shared | undefined;
   readonly told: Map<string, string | undefined>;
 }
+
+/** The calls of all pages on one session, of which one works on it at a time: none loses a race. */
+interface Shared {
+  readonly key: string;
+  readonly mutex: Mutex;
+  users: number;
+}
+
+const shared = new Map<string, Shared>();
+const stores = new WeakMap<Store, string>();
+
+/** Those of a session, in whatever page it is open. */
+function turnsOf(store: Store, id: string): Shared {
+  const name = store.name === undefined ? (stores.get(store) ?? crypto.randomUUID()) : `database ${store.name}`;
+  stores.set(store, name);
+  const key = JSON.stringify([name, id]);
+  const turns = shared.get(key) ?? { key, mutex: new Mutex(), users: 0 };
+  shared.set(key, turns);
+  turns.users++;
+  return turns;
+}
+
+/** The one call that others need not wait for: it only reads what is written once. */
+const BESIDE = "verify";
 
 /** What one page has here. */
 class Client {
@@ -58,6 +87,7 @@ class Client {
   readonly #running = new Map<number, Running>();
   readonly #calls: { [Name in keyof Calls]: (of: Calls[Name]["of"], n: number) => Promise<Calls[Name]["to"]> | Calls[Name]["to"] };
   #last = 0;
+  #isGone = false;
 
   constructor(channel: Channel, options: ServeOptions) {
     this.#channel = channel;
@@ -73,7 +103,16 @@ class Client {
         const kept = this.#stores.get(nth);
         return method === "close" ? this.#left(nth) : kept?.store[method]?.();
       },
-      drive: ({ on, at, how }, n) => this.#ended(n, () => this.#called(on, at), how),
+      drive: async ({ on, at, how }, n) => {
+        const mutex = at.path[0] === BESIDE ? undefined : this.#handles.get(on)?.turns?.mutex;
+        if (!mutex) return this.#ended(n, () => this.#called(on, at), how);
+        const turn = new Turn(mutex, await mutex.acquire());
+        try {
+          return await this.#ended(n, () => this.#called(on, at), how, turn);
+        } finally {
+          await turn.end();
+        }
+      },
       ask: ({ on, at, how }, n) => this.#ended(n, () => this.#called(on, at), how),
       stage: ({ stage }) => loadStage(stage),
       bodies: ({ on, seqs }) => {
@@ -120,11 +159,7 @@ class Client {
     if (build !== BUILD) throw otherBuild(new Error("the worker's script is of another release"));
     await started();
     // Of a page that is gone nothing stays.
-    watchLock(lock, () => {
-      for (const on of this.#handles.keys()) this.#end(on);
-      for (const { abort } of this.#running.values()) abort.abort(ABORTED);
-      for (const nth of this.#stores.keys()) void this.#left(nth);
-    });
+    watchLock(lock, () => this.#gone());
     return { build: BUILD, lock: await holdLock() };
   }
 
@@ -141,6 +176,18 @@ class Client {
     this.#stores.set(nth, { ...place, durable: store.caps.durable, ends: [changes, notices] });
     const [asksForLoss, purges] = [store.dataLoss !== undefined, store.purge !== undefined];
     return { nth, caps: { ...store.caps }, name: store.name, own, asksForLoss, purges, warning };
+  }
+
+  /** The page is gone: what is under way ends where it would ask it. */
+  #gone(): void {
+    this.#isGone = true;
+    for (const { abort, waiting, back } of this.#running.values()) {
+      abort.abort(ABORTED);
+      for (const answered of waiting.values()) answered(GONE);
+      for (const isBack of back.values()) isBack();
+    }
+    for (const on of this.#handles.keys()) this.#end(on);
+    for (const nth of this.#stores.keys()) void this.#left(nth);
   }
 
   /** No session uses a store any more. */
@@ -169,26 +216,28 @@ class Client {
     });
   }
 
-  async #ended(n: number, begin: () => unknown, how: How): Promise<Ended> {
+  async #ended(n: number, begin: () => unknown, how: How, turn?: Turn): Promise<Ended> {
     const running: Running = { abort: new AbortController(), waiting: new Map(), back: new Map() };
     this.#running.set(n, running);
     const found = begin();
     if (!(found instanceof glue.Operation)) return { done: found, thrown: [] };
     const thrown = new Map<number, unknown>();
-    const { done, error } = await driven(found, this.#host(n, running, how), thrown);
+    const { done, error } = await driven(found, this.#host(n, running, how, turn), thrown);
     return { done: this.#opened(done, how.store), error, thrown: Array.from(thrown, ([effect, thrown]) => [effect, thrownOf(thrown)]) };
   }
 
   /** A session that was opened is named by a number. */
   #opened(done: unknown, store: number | undefined): unknown {
-    const { handle } = Object(done) as { handle?: unknown };
+    const { handle, id } = Object(done) as { handle?: unknown; id: string };
     if (!(handle instanceof glue.Session)) return done;
     const on = ++this.#last;
-    this.#handles.set(on, { handle, store, told: new Map() });
+    const kept = store === undefined ? undefined : this.#stores.get(store);
+    // A store of the page is that page's alone.
+    this.#handles.set(on, { handle, store, turns: kept && turnsOf(kept.store, id), told: new Map() });
     return { ...Object(done), handle: on };
   }
 
-  #host(n: number, { abort, waiting, back }: Running, { store, storeTimeoutMs, away, parks }: How): Host {
+  #host(n: number, { abort, waiting, back }: Running, { store, storeTimeoutMs, away, parks }: How, turn: Turn | undefined): Host {
     const kept = store === undefined ? undefined : this.#stores.get(store);
     let last = 0;
     return {
@@ -202,21 +251,27 @@ class Client {
       },
       away: (effect) => {
         if (!away.includes(effect.type)) return undefined;
+        if (this.#isGone) return Promise.resolve(GONE);
         this.#post({ n, effect });
         if (TOLD.includes(effect.type)) return true;
-        return new Promise((answered) => waiting.set(effect.id, answered));
+        const answer = new Promise<Answer>((answered) => waiting.set(effect.id, answered));
+        return effect.parks && turn ? turn.park(() => answer) : answer;
       },
       ...(parks && {
-        park: async (work) => {
+        park: (work) => {
           const park = ++last;
-          this.#post({ n, park });
-          try {
-            return await work();
-          } finally {
-            const isBack = new Promise<void>((resolve) => back.set(park, resolve));
-            this.#post({ n, back: park });
-            await isBack;
-          }
+          // The page takes its session again first, as it does for every call.
+          const waited = async () => {
+            this.#post({ n, park });
+            try {
+              return await work();
+            } finally {
+              const isBack = new Promise<void>((resolve) => back.set(park, resolve));
+              this.#post({ n, back: park });
+              await isBack;
+            }
+          };
+          return turn ? turn.park(waited) : waited();
         },
       }),
     };
@@ -225,12 +280,13 @@ class Client {
   #end(on: number): void {
     const shown = this.#handles.get(on);
     this.#handles.delete(on);
-    if (shown) {
-      call(() => {
-        shown.handle.close();
-        shown.handle.free();
-      });
-    }
+    if (!shown) return;
+    const { handle, turns } = shown;
+    if (turns && --turns.users === 0) shared.delete(turns.key);
+    call(() => {
+      handle.close();
+      handle.free();
+    });
   }
 
   /** What differs from what the page was told last of these handles. */

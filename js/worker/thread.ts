@@ -19,11 +19,15 @@ interface Running {
   reject(error: unknown): void;
   /** Of an operation. */
   work?: Work;
+  /** Effects under way in the page: until they end, the worker waits for it. */
+  here: number;
 }
 
 /** What an operation is performed with here. */
 interface Work {
   readonly host: Host;
+  /** Aborted with the signal of the call, and when the thread ends. */
+  readonly stop: AbortController;
   readonly thrown: Map<number, unknown>;
   readonly store: StoreCalls;
   /** Waits during which others may work on the session: how each ends, and when the session is taken again. */
@@ -94,8 +98,9 @@ export class Thread {
     for (const { reject, work } of running) {
       for (const { end } of work?.parks.values() ?? []) end();
       reject(error);
+      work?.stop.abort(error);
     }
-    this.#channel.hold(false);
+    this.#hold();
     if (this.#isOwn) this.#channel.end();
   }
 
@@ -103,8 +108,8 @@ export class Thread {
     if (this.#ended) return Promise.reject(this.#ended);
     const n = ++this.#last;
     return new Promise((resolve, reject) => {
-      this.#running.set(n, { resolve: resolve as (value: unknown) => void, reject, ...(work && { work }) });
-      this.#channel.hold(true);
+      this.#running.set(n, { resolve: resolve as (value: unknown) => void, reject, here: 0, ...(work && { work }) });
+      this.#hold();
       try {
         this.#post({ n, call, of } as Up, transfer);
       } catch (cause) {
@@ -123,14 +128,18 @@ export class Thread {
     const { signal, storeTimeoutMs } = host;
     const there = [...this.stores.values()].find(({ store }) => store === host.store);
     const thrown = new Map<number, unknown>();
-    const work: Work = { host, thrown, store: new StoreCalls(host.store, storeTimeoutMs), parks: new Map() };
+    const stop = new AbortController();
+    const work: Work = { host: { ...host, signal: stop.signal }, stop, thrown, store: new StoreCalls(host.store, storeTimeoutMs), parks: new Map() };
     const away = [...APPS];
     if (host.logger) away.push("log");
     if (host.fetch) away.push("fetch");
     if (host.isTimed) away.push("now", "newId");
     if (!there) away.push(...OF_STORE);
     const n = this.#last + 1;
-    const abort = () => this.#running.has(n) && this.#post({ n, abort: true });
+    const abort = () => {
+      stop.abort(signal?.reason);
+      if (this.#running.has(n)) this.#post({ n, abort: true });
+    };
     const how = { store: there?.nth, storeTimeoutMs, away, parks: host.park !== undefined };
     const ending = this.call(call, { on, at, how }, work, buffersOf(at));
     signal?.addEventListener("abort", abort);
@@ -155,12 +164,12 @@ export class Thread {
     if ("mirror" in message) this.#show(message.mirror);
     if (!running) return;
     const { work } = running;
-    if ("effect" in message) void this.#perform(message.n, message.effect, work as Work);
+    if ("effect" in message) void this.#perform(message.n, message.effect, running, work as Work);
     else if ("park" in message) park(message.park, work as Work);
     else if ("back" in message) void this.#back(message.n, message.back, work as Work);
     else {
       this.#running.delete(message.n);
-      if (this.#running.size === 0) this.#channel.hold(false);
+      this.#hold();
       if ("value" in message) running.resolve(message.value);
       else {
         const error = errorOf(message.thrown, work?.host.signal?.reason);
@@ -170,10 +179,22 @@ export class Thread {
     }
   }
 
-  async #perform(n: number, effect: Effect, { host, thrown, store }: Work): Promise<void> {
+  async #perform(n: number, effect: Effect, running: Running, { host, thrown, store }: Work): Promise<void> {
     if (tell(effect, host)) return;
-    const answer: Answer = atOnce(effect, host, thrown) ?? (await perform(effect, host, () => awaited(effect, host, store), thrown));
+    let answer: Answer | undefined = atOnce(effect, host, thrown);
+    if (!answer) {
+      running.here++;
+      this.#hold();
+      answer = await perform(effect, host, () => awaited(effect, host, store), thrown);
+      running.here--;
+      this.#hold();
+    }
     if (this.#running.has(n)) this.#post({ n, answer, to: effect.id });
+  }
+
+  /** A process of Node stays while the worker works for it. */
+  #hold(): void {
+    this.#channel.hold(!this.#ended && [...this.#running.values()].some(({ here }) => here === 0));
   }
 
   async #back(n: number, back: number, { parks }: Work): Promise<void> {

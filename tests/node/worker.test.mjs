@@ -50,7 +50,7 @@ test("P15: the same calls lead to the same session as without a worker", async (
     const session = await open({ ...SMALL, store: openStore(), systemPrompt: "Be brief.", summarize: summariser(), advanced: { runtime: runtime() } });
     for (const event of ["offload", "compact", "usage", "change"]) session.on(event, (data) => events.push([event, data]));
     await session.append(...chat(10));
-    await session.goal.set({ id: "g1", objective: "Fix the parser." });
+    await session.goal.set({ id: "g1", description: "Fix the parser." });
     const prepared = await session.prepare();
     session.context.recordUsage({ inputTokens: prepared.usage.usedTokens + 40, outputTokens: 12 });
     await session.append(...exchange(1, 3_000));
@@ -181,7 +181,7 @@ test("P15: an error of the page's store, and of the worker's, is the error of th
 
   const place = await folder(context);
   const first = await openSession({ ...SMALL, id: "a", worker: worker(context, place) });
-  await assert.rejects(openSession({ ...SMALL, id: "a", mustExist: true, store: openStore() }), fails("not_found"));
+  await assert.rejects(openSession({ ...SMALL, id: "a", mustExist: true, store: openStore() }), fails("data_loss"));
   await first.close();
 });
 
