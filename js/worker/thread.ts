@@ -32,6 +32,9 @@ interface Work {
   readonly store: StoreCalls;
   /** Waits during which others may work on the session: how each ends, and when the session is taken again. */
   readonly parks: Map<number, { end(): void; ended: Promise<void> }>;
+  /** Effects that came, and what wakes who performs them. */
+  readonly inbox: Effect[];
+  wake(): void;
 }
 
 /** Effects that only the page can perform. */
@@ -129,7 +132,7 @@ export class Thread {
     const there = [...this.stores.values()].find(({ store }) => store === host.store);
     const thrown = new Map<number, unknown>();
     const stop = new AbortController();
-    const work: Work = { host: { ...host, signal: stop.signal }, stop, thrown, store: new StoreCalls(host.store, storeTimeoutMs), parks: new Map() };
+    const work: Work = { host: { ...host, signal: stop.signal }, stop, thrown, store: new StoreCalls(host.store, storeTimeoutMs), parks: new Map(), inbox: [], wake: () => {} };
     const away = [...APPS];
     if (host.logger) away.push("log");
     if (host.fetch) away.push("fetch");
@@ -142,6 +145,16 @@ export class Thread {
     };
     const how = { store: there?.nth, storeTimeoutMs, away, parks: host.park !== undefined };
     const ending = this.call(call, { on, at, how }, work, buffersOf(at));
+    // Here and not where they are heard: whatever follows the app's asynchronous calls, as spans do, leads from this one to its
+    // functions.
+    const performing = async () => {
+      while (!hasEnded) {
+        this.#performAll(n, work);
+        await new Promise<void>((resolve) => (work.wake = resolve));
+      }
+    };
+    let hasEnded = false;
+    void performing();
     signal?.addEventListener("abort", abort);
     if (signal?.aborted) abort();
     try {
@@ -151,6 +164,9 @@ export class Thread {
       seal?.(thrown);
       return done as T;
     } finally {
+      this.#performAll(n, work);
+      hasEnded = true;
+      work.wake();
       signal?.removeEventListener("abort", abort);
     }
   }
@@ -164,8 +180,10 @@ export class Thread {
     if ("mirror" in message) this.#show(message.mirror);
     if (!running) return;
     const { work } = running;
-    if ("effect" in message) void this.#perform(message.n, message.effect, running, work as Work);
-    else if ("park" in message) park(message.park, work as Work);
+    if ("effect" in message) {
+      work?.inbox.push(message.effect);
+      work?.wake();
+    } else if ("park" in message) park(message.park, work as Work);
     else if ("back" in message) void this.#back(message.n, message.back, work as Work);
     else {
       this.#running.delete(message.n);
@@ -179,8 +197,13 @@ export class Thread {
     }
   }
 
-  async #perform(n: number, effect: Effect, running: Running, { host, thrown, store }: Work): Promise<void> {
-    if (tell(effect, host)) return;
+  #performAll(n: number, work: Work): void {
+    for (const effect of work.inbox.splice(0)) void this.#perform(n, effect, work);
+  }
+
+  async #perform(n: number, effect: Effect, { host, thrown, store }: Work): Promise<void> {
+    const running = this.#running.get(n);
+    if (tell(effect, host) || !running) return;
     let answer: Answer | undefined = atOnce(effect, host, thrown);
     if (!answer) {
       running.here++;

@@ -173,7 +173,7 @@ function declarations() {
   const files = new Map();
   const visit = (url) => {
     const path = url.href.slice(root.href.length).replace(/^pkg(-\w+)?\/dist\//, "");
-    if (/^(driver|engine)\.d|^wasm\//.test(path) || files.has(path) || !existsSync(url)) return;
+    if (/^(driver|effects|engine)\.d|^wasm\//.test(path) || files.has(path) || !existsSync(url)) return;
     const source = readFileSync(url, "utf8");
     files.set(path, source);
     for (const [, from] of source.matchAll(/from "(\.[^"]+)"/g)) visit(new URL(from.replace(".js", ".d.ts"), url));
