@@ -2,6 +2,7 @@
 
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
+import { createServer } from "node:http";
 import { test } from "node:test";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
@@ -10,7 +11,7 @@ import * as main from "context-compactor";
 import { stats } from "context-compactor/react";
 import { deleteSession, listSessions, openSession } from "context-compactor/worker";
 import { serve } from "context-compactor/worker-thread";
-import { chat, exchange, fails, openStore, runtime, summariser, SUMMARY } from "../support/api.mjs";
+import { chat, deferred, exchange, fails, openStore, runtime, summariser } from "../support/api.mjs";
 import { folder } from "../support/file-store.mjs";
 
 const SCRIPT = new URL("../support/worker-thread.mjs", import.meta.url);
@@ -101,21 +102,27 @@ test("P15: the app's functions run here, with its own objects, and what they thr
   await assert.rejects(wrong.append(...chat(1)), fails("invalid_option", { field: "tokenCounter" }));
 });
 
-test("P15: a signal of the page ends a call, and its reason is the cause", async () => {
+test("P15: a signal of the page ends a call, and its reason is the cause", async (context) => {
   const stop = new AbortController();
   let heard;
-  const call = (_, { signal }) => new Promise((_, reject) => signal.addEventListener("abort", () => reject((heard = signal).reason)));
+  const call = (_, { signal }) => {
+    heard = signal;
+    setTimeout(() => stop.abort(reason));
+    return new Promise((_, reject) => signal.addEventListener("abort", () => reject(signal.reason)));
+  };
   const session = await openSession({ ...SMALL, summarize: { call, attempts: 1 } });
   await session.append(...chat(12));
   const reason = new Error("enough");
-  setTimeout(() => stop.abort(reason), 50);
   await assert.rejects(session.compact({ signal: stop.signal }), fails("aborted", { cause: reason }));
   assert.equal(heard.aborted, true);
   await assert.rejects(session.compact({ signal: stop.signal }), fails("aborted", { cause: reason }));
   // In the worker, too: what it waits for is a request.
-  const { promise: waiting, resolve } = Promise.withResolvers?.() ?? defer();
-  const { createServer } = await import("node:http");
+  const { promise: waiting, resolve } = deferred();
   const server = createServer(() => resolve()).listen(0);
+  context.after(() => {
+    server.closeAllConnections();
+    server.close();
+  });
   const url = `http://localhost:${server.address().port}/v1/messages`;
   const there = await openSession({ ...SMALL, summarize: { provider: { kind: "anthropic", model: "m", url }, attempts: 1 } });
   await there.append(...chat(12));
@@ -126,15 +133,7 @@ test("P15: a signal of the page ends a call, and its reason is the cause", async
   await there.append({ role: "user", content: "meanwhile" });
   again.abort(reason);
   await assert.rejects(compacting, fails("aborted", { cause: reason }));
-  server.closeAllConnections();
-  server.close();
 });
-
-function defer() {
-  let resolve;
-  const promise = new Promise((done) => (resolve = done));
-  return { promise, resolve };
-}
 
 test("P15: errors come with code, index, field and cause; what cannot cross is refused before it would", async () => {
   const session = await openSession(SMALL);
