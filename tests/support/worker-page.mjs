@@ -4,7 +4,8 @@ import { deleteSession, listSessions, openSession } from "context-compactor/work
 
 const open = new Map();
 const changes = new Map();
-const NUMBERS = { preset: "offload", contextWindow: 24_000, maxOutputTokens: 1_000 };
+const NUMBERS = { preset: "offload", contextWindow: 24_000, maxOutputTokens: 1_000, summarize: async () => SUMMARY };
+const SUMMARY = "The user had twenty files read, one after the other, and each of them was read without an error.";
 let own;
 
 /** The worker of the page's own, as an app may have it. */
@@ -55,7 +56,7 @@ globalThis.sessions = {
     const given = Array.from({ length: count }, (_, nth) => [
       { role: "user", content: `Read file ${nth}.` },
       { role: "assistant", content: null, tool_calls: [{ id: `call_${nth}`, type: "function", function: { name: "read", arguments: "{}" } }] },
-      { role: "tool", tool_call_id: `call_${nth}`, content: `${nth} 😀 `.repeat(chars / 5) },
+      { role: "tool", tool_call_id: `call_${nth}`, content: `${`${nth} `.repeat(chars / 2)}😀` },
       { role: "assistant", content: `File ${nth} was read.` },
     ]).flat();
     await session.append(...given);
