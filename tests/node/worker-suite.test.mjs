@@ -9,11 +9,10 @@ const at = (path) => fileURLToPath(new URL(path, import.meta.url));
 const HOOK = new URL("../support/through-worker.mjs", import.meta.url).href;
 
 const FILES = [
-  ...["background", "bad-input", "balanced", "calls", "changed", "checkpoint", "codec", "commands", "custom-format", "damage", "deadlines"],
-  ...["delete-session", "diverged", "documented", "encryption", "erase", "fork", "group-commit", "later", "layered", "lazily"],
-  ...["lessons-messages", "lessons-sessions", "lessons-summary", "limits", "live", "losses", "offload", "opentelemetry", "prepared"],
-  ...["presets", "provider-thread", "react", "reasoning", "recall", "recall-others", "receipts", "recovery", "released", "rereads"],
-  ...["session", "shared-session", "snapshots", "step", "success", "tables", "tabs", "transcript", "usage", "warnings"],
+  ...["background", "calls", "changed", "codec", "custom-format", "damage", "delete-session", "diverged", "encryption", "erase", "fork"],
+  ...["group-commit", "later", "lessons-sessions", "limits", "live", "losses", "offload", "opentelemetry", "prepared", "presets"],
+  ...["provider-thread", "react", "recall", "recovery", "released", "session", "shared-session", "snapshots", "step", "tabs", "transcript"],
+  ...["usage", "warnings"],
 ];
 
 /** Tests that say what a session in a worker does otherwise: what is returned at once is as of the last answer, and a store of the

@@ -97,8 +97,8 @@ test("Z15, Z17: one script names the engine's files and, in lazy imports, the en
   for (const [code, file] of [["inline", "core"], ["inline-compact", "compact"], ["inline-rest", "rest"], ["inline-shared", "shared"]]) {
     assert.deepEqual(naming(new RegExp(`wasm/${code}\\.js"`)), [join("entry", "inline.js"), join("host", "files.js")]);
     assert.match(read("pkg/dist/host/files.js"), new RegExp(`import\\("\\.\\./wasm/${code}\\.js"\\)`));
-    // As bundlers find it.
-    assert.deepEqual(naming(new RegExp(`new URL\\("\\.\\./\\.\\./${file}\\.wasm", ?import\\.meta\\.url\\)`)), [join("host", "files.js")]);
+    // As bundlers find it; the worker of the package is one file, with its own.
+    assert.deepEqual(naming(new RegExp(`new URL\\("\\.\\./\\.\\./${file}\\.wasm", ?import\\.meta\\.url\\)`)), [join("entry", "worker-start.js"), join("host", "addresses.js")]);
   }
 });
 
