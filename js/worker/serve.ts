@@ -58,6 +58,8 @@ interface Shown {
 interface Shared {
   readonly key: string;
   readonly mutex: Mutex;
+  /** The handle that worked on it last. */
+  last?: glue.Session;
   users: number;
 }
 
@@ -104,10 +106,13 @@ class Client {
         return method === "close" ? this.#left(nth) : kept?.store[method]?.();
       },
       drive: async ({ on, at, how }, n) => {
-        const mutex = at.path[0] === BESIDE ? undefined : this.#handles.get(on)?.turns?.mutex;
-        if (!mutex) return this.#ended(n, () => this.#called(on, at), how);
-        const turn = new Turn(mutex, await mutex.acquire());
+        const { turns, handle } = this.#handles.get(on) ?? {};
+        if (!turns || !handle || at.path[0] === BESIDE) return this.#ended(n, () => this.#called(on, at), how);
+        const turn = new Turn(turns.mutex, await turns.mutex.acquire());
         try {
+          // What another one wrote is read before, and not after a commit that came second. If that fails, so does the call.
+          if (turns.last && turns.last !== handle) await this.#ended(n, () => run(() => handle.catchUp()), how).catch(() => undefined);
+          turns.last = handle;
           return await this.#ended(n, () => this.#called(on, at), how, turn);
         } finally {
           await turn.end();
@@ -218,6 +223,8 @@ class Client {
 
   async #ended(n: number, begin: () => unknown, how: How, turn?: Turn): Promise<Ended> {
     const running: Running = { abort: new AbortController(), waiting: new Map(), back: new Map() };
+    // It may have been aborted while something else was done first.
+    if (this.#running.get(n)?.abort.signal.aborted) running.abort.abort(ABORTED);
     this.#running.set(n, running);
     const found = begin();
     if (!(found instanceof glue.Operation)) return { done: found, thrown: [] };
