@@ -87,6 +87,7 @@ pub(super) fn answered_in(view: &View, items: &[Item]) -> Result<Vec<Answered>> 
                     }
                     nth += 1;
                 }
+                ExchangePart::Opens(_) | ExchangePart::Closes(_) | ExchangePart::Refers => {}
             }
         }
     }

@@ -11,7 +11,7 @@ use crate::message::Role;
 use crate::order;
 use crate::policy::Trigger;
 use crate::step::Io;
-use crate::wire::{self, Author};
+use crate::wire::Author;
 use std::collections::HashSet;
 
 /// What a compaction leaves of a prompt that is asked for whatever its size, in percent.
@@ -197,12 +197,7 @@ pub(crate) fn propose(view: &View, aim: Aim) -> Result<Result<Proposal, String>>
     let items = context.items();
     let head = context.head();
     let history = items.get(head..).unwrap_or_default();
-    let values = history.iter().map(|item| wire::parse(0, &item.body)).collect::<Result<Vec<_>>>()?;
-    let messages = values
-        .iter()
-        .enumerate()
-        .map(|(at, value)| format.wire().read(head + at, value))
-        .collect::<Result<Vec<_>>>()?;
+    let messages = history.iter().map(|item| item.bound(*format)).collect::<Result<Vec<_>>>()?;
     let tokens: Vec<usize> = history.iter().map(|item| item.size.tokens).collect();
     let role = |at: usize| history.get(at).map(|item| item.size.role);
     let cut = split::behind(&messages, &tokens, aim.keep, |_| false);
@@ -228,7 +223,7 @@ pub(crate) fn propose(view: &View, aim: Aim) -> Result<Result<Proposal, String>>
     let (stay, compress): (Vec<_>, Vec<_>) = before.partition(|(at, _)| stays(*at));
     let of = |items: Vec<(usize, Item)>| items.into_iter().map(|(_, item)| item).collect::<Vec<Item>>();
     let (stay, compress) = (of(stay), of(compress));
-    let in_force = InForce::of(view, history, &messages, boundary);
+    let in_force = InForce::of(view, history, boundary)?;
     let quotes_from = newest_of_user(view, aim.users, &in_force.were_quoted);
     let pinned = |place: &Place| view.is_pinned(place.index) || in_force.quoted.contains(&place.index);
     let is_quoted = |item: &Item| {

@@ -2,10 +2,12 @@
 //! an older one, and the newest of each kind stands word for word behind a summary.
 
 use crate::context::{Item, Origin};
+use crate::error::Result;
 use crate::log::View;
-use crate::message::{Message, Role};
+use crate::message::Role;
 use crate::order;
 use crate::summary;
+use crate::wire;
 use std::collections::HashSet;
 
 /// What is quoted of them takes at most one part in so many of the window.
@@ -32,18 +34,22 @@ struct InstructionInForce {
 
 impl InForce {
     /// Of a context whose messages behind the leading ones are `history`, and stay from item `boundary` on.
-    pub(super) fn of(view: &View, history: &[Item], messages: &[Message<'_>], boundary: usize) -> InForce {
+    pub(super) fn of(view: &View, history: &[Item], boundary: usize) -> Result<InForce> {
         let mut found = Vec::new();
         let mut were_quoted = HashSet::new();
-        for (at, (item, message)) in history.iter().zip(messages).enumerate() {
+        let text = |item: &Item| -> Result<String> {
+            let value = wire::parse(0, &item.body)?;
+            Ok(view.format.wire().read(0, &value)?.text())
+        };
+        for (at, item) in history.iter().enumerate() {
             if let Some(place) = item.origin.place().filter(|_| item.size.role == Role::System) {
-                let (kind, tokens) = (summary::kind_of(&message.text()), item.size.tokens);
+                let (kind, tokens) = (summary::kind_of(&text(item)?), item.size.tokens);
                 found.push(InstructionInForce { index: place.index, kind, tokens, goes: at < boundary });
             }
             if let Origin::Summary { prose, .. } = &item.origin
                 && !item.origin.quotes().is_empty()
             {
-                let text = message.text();
+                let text = text(item)?;
                 for quote in summary::quotes_of_system(text.get(*prose..).unwrap_or("")) {
                     let tokens = view.settings.estimator.text(&quote.text);
                     were_quoted.insert(quote.index);
@@ -66,6 +72,6 @@ impl InForce {
                 quoted.insert(index);
             }
         }
-        InForce { were_quoted, quoted }
+        Ok(InForce { were_quoted, quoted })
     }
 }

@@ -126,9 +126,7 @@ pub(super) async fn take_over(io: &Io, guard: &SessionGuard, at: usize) -> Resul
 
 /// How many of these items the last one stands for: those before it, up to a call whose result is still to come.
 fn before(view: &View, items: &[Item]) -> Result<usize> {
-    let values = items.iter().map(|item| wire::parse(0, &item.body)).collect::<Result<Vec<_>>>()?;
-    let read = |(nth, value)| view.format.wire().read(nth, value);
-    let messages = values.iter().enumerate().map(read).collect::<Result<Vec<_>>>()?;
+    let messages = items.iter().map(|item| item.bound(view.format)).collect::<Result<Vec<_>>>()?;
     let tokens = vec![1; items.len()];
     Ok(split::behind(&messages, &tokens, Keep::Messages(1), |_| false).boundary)
 }

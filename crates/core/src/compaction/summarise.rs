@@ -85,21 +85,8 @@ async fn apply(run: &Run<'_>, done: &mut Climbed) -> Result<bool> {
     let settings = run.settings();
     let limit = settings.hard_limit;
     for round in 1..=AGAIN {
-        // A summary may fail: what the step that needs none would leave decides.
-        let floor = floor(run.io, &run.view(), run.trigger, true).await?;
-        if floor.total > limit && run.trigger != Trigger::Manual {
-            // No summary makes it fit: the model would be asked in vain, step after step.
-            done.idle.push(floor.to_string().into());
+        if run.tokens() > limit && !make_room(run, done).await? {
             return Ok(true);
-        }
-        let room = settings.numbers.target_tokens.min(limit / 4);
-        let excess = floor.before.saturating_add(room).saturating_sub(limit);
-        if run.tokens() > limit && excess > 0 {
-            last::shorten(run, excess, &|index| floor.stays.holds(index), done).await?;
-            let view = run.view();
-            if run.trigger == Trigger::Auto && !view.usage.is_due && view.fits() {
-                return Ok(true);
-            }
         }
         let view = run.view();
         let proposal = cut::propose(&view, Aim::of(&view, run.trigger))?;
@@ -132,6 +119,28 @@ async fn apply(run: &Run<'_>, done: &mut Climbed) -> Result<bool> {
         }
     }
     Ok(true)
+}
+
+/// Makes what is too large by itself shorter, as far as no summary helps where the prompt does not fit; false where a
+/// summary would be made in vain, or is not due any more.
+async fn make_room(run: &Run<'_>, done: &mut Climbed) -> Result<bool> {
+    let settings = run.settings();
+    let limit = settings.hard_limit;
+    // A summary may fail: what the step that needs none would leave decides.
+    let floor = floor(run.io, &run.view(), run.trigger, true).await?;
+    if floor.total > limit && run.trigger != Trigger::Manual {
+        // No summary makes it fit: the model would be asked in vain, step after step.
+        done.idle.push(floor.to_string().into());
+        return Ok(false);
+    }
+    let room = settings.numbers.target_tokens.min(limit / 4);
+    let excess = floor.before.saturating_add(room).saturating_sub(limit);
+    if excess == 0 {
+        return Ok(true);
+    }
+    last::shorten(run, excess, &|index| floor.stays.holds(index), done).await?;
+    let view = run.view();
+    Ok(run.trigger != Trigger::Auto || view.usage.is_due || !view.fits())
 }
 
 /// True when a summary that is due may be made while the conversation goes on: a model is asked for it, there is something

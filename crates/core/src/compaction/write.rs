@@ -14,7 +14,7 @@ use crate::context::{Item, Origin};
 use crate::error::{Code, Error, Result};
 use crate::log::{Closing, Job, View};
 use crate::policy::{Fallback, Rung, Settings, Trigger};
-use crate::step::{Effect, Io, LogLevel, Notice, Progress, Purpose, Stage};
+use crate::step::{Breath, Effect, Io, LogLevel, Notice, Progress, Purpose, Stage};
 use crate::summary::{self, SummaryRequest};
 use crate::wire::{self, Format};
 use std::rc::Rc;
@@ -84,18 +84,20 @@ pub(super) async fn write(
     let (settings, format) = (Rc::clone(&view.settings), view.format);
     tell(io, &view, Stage::Read, proposal.compress.len(), 0);
     let bodies = restore(run, format, proposal).await?;
-    let bytes = bodies.iter().map(|body| body.len()).sum();
-    io.breathe(bytes).await?;
-    let values = bodies.iter().map(|body| wire::parse(0, body)).collect::<Result<Vec<_>>>()?;
+    let mut breath = Breath::default();
+    let mut values = Vec::with_capacity(bodies.len());
+    for body in &bodies {
+        breath.after(io, body.len()).await?;
+        values.push(wire::parse(0, body)?);
+    }
     let mut messages = values.iter().map(|value| format.wire().read(0, value)).collect::<Result<Vec<_>>>()?;
     let mut files = files::restored(io, &view, proposal, &messages).await?;
-    io.breathe(bytes).await?;
     let mut clean = Vec::with_capacity(messages.len());
-    for message in &mut messages {
+    for (message, body) in messages.iter_mut().zip(&bodies) {
+        breath.after(io, body.len()).await?;
         clean.push(!messages_without_secrets(&view, std::slice::from_mut(message)));
     }
     drop(view);
-    io.breathe(bytes).await?;
     let mut failed = None;
     let history = History::of(run, (&messages, proposal, job), kept.map(Kept::constraints)).searched(clean);
     let mut asking = HistorySummary {

@@ -159,7 +159,7 @@ fn stand_in(view: &View, proposal: &Proposal, own: usize, started: u64) -> Resul
         ..SummaryMeta::default()
     };
     let role = if proposal.author == Author::Assistant { Role::Assistant } else { Role::User };
-    let size = Size { tokens, role, calls: 0, results: 0, clearable: 0 };
+    let size = Size { tokens, role, calls: 0, results: 0, is_bound: false, clearable: 0 };
     let origin = Origin::Summary {
         checkpoint,
         covers: proposal.covers(),

@@ -41,6 +41,8 @@ pub struct Size {
     pub calls: usize,
     /// Tool results in it.
     pub results: usize,
+    /// It has more than text and media: calls, results, reasoning, or other blocks that bind it to other messages.
+    pub is_bound: bool,
     /// Tokens of its results and inputs that are long enough to be cleared, by the estimator.
     pub clearable: usize,
 }

@@ -383,7 +383,8 @@ mod tests {
     use crate::context::{Item, Size};
     use crate::message::Role;
 
-    const SIZE: Size = Size { tokens: 1, role: Role::User, calls: 0, results: 0, clearable: 0 };
+    const SIZE: Size =
+        Size { tokens: 1, role: Role::User, calls: 0, results: 0, is_bound: false, clearable: 0 };
 
     /// A summary of so many messages, every fourth with an offload and every tenth quoted, and a message behind it.
     fn context(messages: usize) -> Context {

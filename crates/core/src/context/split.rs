@@ -1,6 +1,6 @@
 //! Where a history may be cut (`S1.5`).
 
-use crate::message::{Exchanges, Message, Role};
+use crate::message::{BoundMessage, Exchanges, Message, Role};
 
 /// What stays at the end of the history.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -30,8 +30,8 @@ pub struct Cut {
 /// which messages stay wherever they are.
 pub fn cut(messages: &[Message<'_>], tokens: &[usize], keep: Keep, pinned: impl Fn(usize) -> bool) -> Cut {
     let head = messages.iter().take_while(|message| message.role == Role::System).count();
-    let history = messages.get(head..).unwrap_or_default();
-    let behind = behind(history, tokens.get(head..).unwrap_or_default(), keep, |at| pinned(head + at));
+    let history: Vec<_> = messages.iter().skip(head).map(BoundMessage::of).collect();
+    let behind = behind(&history, tokens.get(head..).unwrap_or_default(), keep, |at| pinned(head + at));
     Cut {
         boundary: head + behind.boundary,
         requested: head + behind.requested,
@@ -41,12 +41,12 @@ pub fn cut(messages: &[Message<'_>], tokens: &[usize], keep: Keep, pinned: impl 
 
 /// The same of a history without leading messages of the system.
 pub(crate) fn behind(
-    messages: &[Message<'_>],
+    messages: &[BoundMessage<'_>],
     tokens: &[usize],
     keep: Keep,
     pinned: impl Fn(usize) -> bool,
 ) -> Cut {
-    let exchanges = Exchanges::of(messages);
+    let exchanges = Exchanges::among(messages);
     let requested = requested(tokens, keep);
     // A call whose results are still to come stays: they would have nothing to answer. One that the app or the user
     // went on without gets none any more.
@@ -59,7 +59,7 @@ pub(crate) fn behind(
         if !exchanges.is_boundary(end) {
             continue;
         }
-        let compacted = messages.get(start..end).unwrap_or_default().iter().any(Message::has_compaction);
+        let compacted = messages.get(start..end).unwrap_or_default().iter().any(|one| one.has_compaction);
         if compacted || (start..end).any(&pinned) {
             stay.extend(start..end);
         }

@@ -95,7 +95,7 @@ impl State {
         let is_by_code = |item: &Item| {
             let calls =
                 item.exchange(self.format()).unwrap_or_default().iter().filter_map(ExchangePart::call);
-            calls.into_iter().any(|call| call.is_by_code)
+            calls.into_iter().any(|call| call.caller.is_some())
         };
         match ends {
             Some((_, last)) if last.size.role == Role::Assistant => false,

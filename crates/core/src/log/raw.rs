@@ -7,7 +7,7 @@ use super::wide;
 use crate::context::{Context, CoveredRange, Origin, Place};
 use crate::error::{Code, Result};
 use crate::keys::batch::keys;
-use crate::step::{Io, LONG};
+use crate::step::{Breath, Io};
 use std::collections::HashMap;
 use std::rc::Rc;
 
@@ -71,15 +71,11 @@ impl LogReader {
             return Ok(());
         };
         // Rows count the messages before them, so that nothing before the first is looked at twice.
-        let mut read = 0;
+        let mut breath = Breath::default();
         while let Some(page) = readable_page(io, &self.sid, next).await? {
             for (seq, bytes) in page {
                 next = seq + 1;
-                read += bytes.len();
-                if read >= LONG {
-                    io.breathe(read).await?;
-                    read = 0;
-                }
+                breath.after(io, bytes.len()).await?;
                 match record::read_row(&bytes) {
                     _ if seq >= rows => return Ok(()),
                     Ok((row, _)) if row.n >= end => return Ok(()),

@@ -25,7 +25,7 @@ use crate::checkpoint::{Reliability, model_size, reliability};
 use crate::context::{Context, MessageSource, Origin, SessionLog, Size};
 use crate::error::Result;
 use crate::keys::ids;
-use crate::message::Message;
+use crate::message::{Message, Part};
 use crate::policy::{Settings, clearable};
 use crate::redact::{SearchedTexts, Secrets};
 use crate::step::Io;
@@ -341,6 +341,7 @@ pub(crate) fn size_of(settings: &Settings, message: &Message<'_>) -> Size {
         role: message.role,
         calls: message.calls().count(),
         results: message.results().count(),
+        is_bound: !message.parts.iter().all(|part| matches!(part, Part::Text(_) | Part::Media(_))),
         clearable: clearable(settings, message),
     }
 }

@@ -126,6 +126,7 @@ impl Answers {
             match part {
                 ExchangePart::Call(call) => self.call(call.id.to_string(), is_recall(&call.name)),
                 ExchangePart::Result { call_id, .. } => answers.push(self.take(&**call_id)),
+                ExchangePart::Opens(_) | ExchangePart::Closes(_) | ExchangePart::Refers => {}
             }
         }
         answers

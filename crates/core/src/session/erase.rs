@@ -334,7 +334,7 @@ impl<'a> ErasedCopy<'a> {
             other => (other, body),
         };
         // Sizes are not stored.
-        let size = Size { tokens: 0, role: Role::User, calls: 0, results: 0, clearable: 0 };
+        let size = Size { tokens: 0, role: Role::User, calls: 0, results: 0, is_bound: false, clearable: 0 };
         Ok(Item::new(body, size, origin))
     }
 

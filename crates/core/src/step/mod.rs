@@ -68,6 +68,21 @@ impl Future for EffectAnswer {
     }
 }
 
+/// Counts the bytes of a long work, so that the host can do other things now and then.
+#[derive(Debug, Default)]
+pub struct Breath(usize);
+
+impl Breath {
+    /// So many bytes more were gone through.
+    pub async fn after(&mut self, io: &Io, bytes: usize) -> Result<()> {
+        self.0 += bytes;
+        if self.0 >= LONG {
+            io.breathe(std::mem::take(&mut self.0)).await?;
+        }
+        Ok(())
+    }
+}
+
 impl Io {
     /// Puts an answer where who asked looks for it. No part of [`Machine::step`], which there is once for each type.
     #[inline(never)]

@@ -25,6 +25,60 @@ pub struct Exchanges {
     pub orphaned: Vec<usize>,
 }
 
+/// A message as far as others are bound to it.
+#[derive(Debug)]
+pub struct BoundMessage<'m> {
+    /// Who it is from.
+    pub role: Role,
+    /// It holds nothing but reasoning.
+    pub is_reasoning: bool,
+    /// It has a compaction item of the provider.
+    pub has_compaction: bool,
+    /// What binds it, in its order.
+    pub links: Vec<MessageLink<'m>>,
+}
+
+/// What binds a message to others.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum MessageLink<'m> {
+    /// A call, and the call whose code made it.
+    Call(&'m str, Option<&'m str>),
+    /// A result of the call with this id.
+    Result(&'m str),
+    /// As [`Pairing::Opens`].
+    Opens(&'m str),
+    /// As [`Pairing::Closes`].
+    Closes(&'m str),
+    /// As [`Pairing::Refers`].
+    Refers,
+}
+
+impl<'m> BoundMessage<'m> {
+    /// What binds a message.
+    pub fn of(message: &'m Message<'_>) -> Self {
+        BoundMessage {
+            role: message.role,
+            is_reasoning: message.is_reasoning(),
+            has_compaction: message.has_compaction(),
+            links: message.parts.iter().filter_map(MessageLink::of).collect(),
+        }
+    }
+}
+
+impl<'m> MessageLink<'m> {
+    /// What binds a part of a message.
+    pub fn of(part: &'m Part<'_>) -> Option<Self> {
+        match part {
+            Part::ToolCall(call) => Some(MessageLink::Call(&call.id, call.caller.as_deref())),
+            Part::ToolResult(result) => Some(MessageLink::Result(&result.call_id)),
+            Part::Opaque { tie: Pairing::Opens(id), .. } => Some(MessageLink::Opens(id)),
+            Part::Opaque { tie: Pairing::Closes(id), .. } => Some(MessageLink::Closes(id)),
+            Part::Opaque { tie: Pairing::Refers, .. } => Some(MessageLink::Refers),
+            _ => None,
+        }
+    }
+}
+
 /// What waits for a partner: messages by id, newest last.
 type Unpaired<'m> = HashMap<&'m str, Vec<usize>>;
 
@@ -67,6 +121,12 @@ impl Spans {
 impl Exchanges {
     /// Pairs the calls and results of a history, in one pass.
     pub fn of<'m, 'a: 'm>(messages: impl IntoIterator<Item = &'m Message<'a>>) -> Self {
+        let bound: Vec<BoundMessage<'_>> = messages.into_iter().map(BoundMessage::of).collect();
+        Exchanges::among(&bound)
+    }
+
+    /// The same of messages of which no more is known than what binds them.
+    pub fn among(messages: &[BoundMessage<'_>]) -> Self {
         let (mut calls, mut ties, mut callers) =
             (Unpaired::new(), Unpaired::new(), HashMap::<&str, usize>::new());
         let (mut pairs, mut orphaned, mut spans) = (Vec::new(), Vec::new(), Spans::default());
@@ -74,18 +134,17 @@ impl Exchanges {
         let mut response: Option<usize> = None;
         // Where the latest response with a reference begins.
         let mut referring: Option<usize> = None;
-        let mut length = 0;
-        for (index, message) in messages.into_iter().enumerate() {
-            length = index + 1;
+        for (index, message) in messages.iter().enumerate() {
+            let begins = message.is_reasoning || message.links.contains(&MessageLink::Refers);
             response = match response {
                 _ if message.role != Role::Assistant => None,
-                None if message.is_reasoning() || refers(message) => Some(index),
+                None if begins => Some(index),
                 going_on => going_on,
             };
             spans.join(response.unwrap_or(index), index);
-            for part in &message.parts {
-                match part {
-                    Part::ToolResult(result) => match take(&mut calls, &result.call_id) {
+            for link in &message.links {
+                match *link {
+                    MessageLink::Result(id) => match take(&mut calls, id) {
                         Some(call) => {
                             pairs.push((call, index));
                             spans.join(call, index);
@@ -95,33 +154,32 @@ impl Exchanges {
                             None => orphaned.push(index),
                         },
                     },
-                    Part::ToolCall(call) => {
-                        if let Some(&maker) = call.caller.as_deref().and_then(|id| callers.get(id)) {
+                    MessageLink::Call(id, caller) => {
+                        if let Some(&maker) = caller.and_then(|id| callers.get(id)) {
                             spans.join(maker, index);
                         }
-                        callers.insert(&call.id, index);
-                        calls.entry(&call.id).or_default().push(index);
+                        callers.insert(id, index);
+                        calls.entry(id).or_default().push(index);
                     }
-                    Part::Opaque { tie: Pairing::Opens(id), .. } => {
+                    MessageLink::Opens(id) => {
                         callers.insert(id, index);
                         ties.entry(id).or_default().push(index);
                     }
-                    Part::Opaque { tie: Pairing::Closes(id), .. } => {
+                    MessageLink::Closes(id) => {
                         // A call that was approved closes the request for its approval once more.
-                        let opened = take(&mut ties, id).or_else(|| callers.get(id.as_ref()).copied());
+                        let opened = take(&mut ties, id).or_else(|| callers.get(id).copied());
                         if let Some(opened) = opened.or(referring) {
                             spans.join(opened, index);
                         }
                     }
-                    Part::Opaque { tie: Pairing::Refers, .. } => referring = response.or(Some(index)),
-                    _ => {}
+                    MessageLink::Refers => referring = response.or(Some(index)),
                 }
             }
         }
         let mut unanswered: Vec<usize> = calls.into_values().chain(ties.into_values()).flatten().collect();
         order::unique(&mut unanswered);
         orphaned.dedup();
-        Exchanges { pairs, boundaries: spans.boundaries(length), unanswered, orphaned }
+        Exchanges { pairs, boundaries: spans.boundaries(messages.len()), unanswered, orphaned }
     }
 
     /// True when a cut before message `position` parts nothing that belongs together; false beyond the end.
@@ -138,11 +196,6 @@ impl Exchanges {
     pub fn pairs(&self) -> &[(usize, usize)] {
         &self.pairs
     }
-}
-
-/// True for a message that stands for another one, which may be reasoning.
-fn refers(message: &Message<'_>) -> bool {
-    message.parts.iter().any(|part| matches!(part, Part::Opaque { tie: Pairing::Refers, .. }))
 }
 
 fn take(open: &mut Unpaired<'_>, id: &str) -> Option<usize> {

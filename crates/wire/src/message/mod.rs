@@ -7,7 +7,7 @@
 mod exchange;
 pub mod limits;
 
-pub use exchange::Exchanges;
+pub use exchange::{BoundMessage, Exchanges, MessageLink};
 
 use std::borrow::Cow;
 

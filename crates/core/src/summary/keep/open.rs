@@ -55,11 +55,27 @@ pub(super) struct ToolFailure {
 
 /// A task that was written down.
 #[derive(Debug, Clone)]
-struct Task {
+pub(super) struct Task {
     text: String,
-    open: bool,
+    state: TaskState,
     /// It is in the list of a tool, which the next one replaces.
     listed: bool,
+    /// What calls name it by, where it was written down by itself.
+    number: Option<String>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum TaskState {
+    Waiting,
+    Begun,
+    Done,
+}
+
+/// What a call does to one task, once it is answered.
+#[derive(Debug, Clone)]
+pub(super) enum TaskChange {
+    Add(Task),
+    Change { number: String, text: Option<String>, state: Option<TaskState> },
 }
 
 /// What is open so far.
@@ -95,11 +111,21 @@ impl Open {
         Some(line)
     }
 
-    /// Notes the list of tasks that a call writes, when it does.
-    pub(super) fn call(&mut self, tool: &str, arguments: &Value) {
-        let tool = tool.to_lowercase();
-        if !["todo", "plan", "task"].iter().any(|word| tool.contains(word)) {
-            return;
+    /// Notes the list of tasks that a call writes, when it does; what it does to one task is known when it is answered.
+    pub(super) fn call(&mut self, tool: &str, arguments: &Value) -> Option<TaskChange> {
+        let tool = tool.to_lowercase().replace(['_', '-'], "");
+        match tool.as_str() {
+            "taskcreate" => {
+                return task(arguments).map(|task| TaskChange::Add(Task { listed: false, ..task }));
+            }
+            "taskupdate" => {
+                let number =
+                    ["taskId", "task_id", "id"].iter().find_map(|key| number(arguments.get(key)?))?;
+                let text = text(arguments, &["subject"]).map(|text| head(text.trim(), LINE).to_string());
+                return Some(TaskChange::Change { number, text, state: state(arguments) });
+            }
+            _ if !["todo", "plan", "task"].iter().any(|word| tool.contains(word)) => return None,
+            _ => {}
         }
         let lists = arguments.as_object().into_iter().flat_map(|fields| fields.values());
         for list in lists.filter_map(Value::as_array) {
@@ -109,6 +135,29 @@ impl Open {
                 self.tasks.extend(listed);
             }
         }
+        None
+    }
+
+    /// Notes what a call did to one task, by its answer.
+    pub(super) fn change(&mut self, change: TaskChange, answer: &str) {
+        match change {
+            TaskChange::Add(task) => self.add(Task { number: told(answer), ..task }),
+            TaskChange::Change { number, text, state } => {
+                let of = self.tasks.iter_mut().filter(|task| task.number.as_ref() == Some(&number));
+                for task in of {
+                    task.state = state.unwrap_or(task.state);
+                    task.text = text.clone().unwrap_or_else(|| task.text.clone());
+                }
+            }
+        }
+    }
+
+    fn add(&mut self, task: Task) {
+        self.tasks.push(task);
+        if self.tasks.len() > 4 * MOST {
+            self.tasks.retain(|task| task.state != TaskState::Done);
+            self.tasks.drain(..self.tasks.len().saturating_sub(MOST));
+        }
     }
 
     /// Notes the boxes of a text: `- [ ] …`, `- [x] …`.
@@ -116,17 +165,17 @@ impl Open {
         for line in text.lines() {
             let Some(rest) = unlisted(line).strip_prefix('[') else { continue };
             let Some((mark, text)) = rest.split_once(']') else { continue };
-            let open = mark.trim().is_empty();
+            let state = match mark {
+                "x" | "X" | "✓" | "✔" => TaskState::Done,
+                mark if mark.trim().is_empty() => TaskState::Waiting,
+                _ => continue,
+            };
             let text = head(text.trim(), LINE);
-            if text.len() < 3 || !(open || matches!(mark, "x" | "X" | "✓" | "✔")) {
+            if text.len() < 3 {
                 continue;
             }
             self.tasks.retain(|task| task.text != text);
-            self.tasks.push(Task { text: text.to_string(), open, listed: false });
-            if self.tasks.len() > 4 * MOST {
-                self.tasks.retain(|task| task.open);
-                self.tasks.drain(..self.tasks.len().saturating_sub(MOST));
-            }
+            self.add(Task { text: text.to_string(), state, listed: false, number: None });
         }
     }
 
@@ -135,21 +184,54 @@ impl Open {
         self.failures.iter()
     }
 
-    /// The open tasks, in order.
-    pub(super) fn tasks(&self) -> impl DoubleEndedIterator<Item = &str> {
-        let open = self.tasks.iter().filter(|task| task.open);
-        open.map(|task| task.text.as_str())
+    /// The open tasks, in order; what is begun says so.
+    pub(super) fn tasks(&self) -> impl DoubleEndedIterator<Item = String> {
+        self.tasks.iter().filter_map(|task| match task.state {
+            TaskState::Waiting => Some(task.text.clone()),
+            TaskState::Begun => Some(format!("{} (in progress)", task.text)),
+            TaskState::Done => None,
+        })
     }
 }
 
-/// One task of a tool's list: `{ content, status }`, `{ step, status }`.
+/// One task of a tool's list: `{ content, status }`, `{ step, status }`, `{ subject, description }`.
 fn task(item: &Value) -> Option<Task> {
-    let text = |keys: &[&str]| keys.iter().find_map(|key| item.get(key)?.as_str());
-    let said = text(&["content", "step", "title", "text", "task", "description", "subject"])?;
-    let status = text(&["status", "state"]).unwrap_or("pending").to_lowercase();
-    let done = ["complete", "done", "cancel", "closed"].iter().any(|word| status.contains(word))
-        || item.get("done").or(item.get("completed")).and_then(Value::as_bool) == Some(true);
-    Some(Task { text: head(said.trim(), LINE).to_string(), open: !done, listed: true })
+    let said = text(item, &["subject", "content", "step", "title", "text", "task", "description"])?;
+    let done = item.get("done").or(item.get("completed")).and_then(Value::as_bool) == Some(true);
+    let state = if done { TaskState::Done } else { state(item).unwrap_or(TaskState::Waiting) };
+    Some(Task { text: head(said.trim(), LINE).to_string(), state, listed: true, number: None })
+}
+
+fn text<'v>(of: &'v Value, keys: &[&str]) -> Option<&'v str> {
+    keys.iter().find_map(|key| of.get(key)?.as_str())
+}
+
+/// What a task's status says; nothing where there is none.
+fn state(of: &Value) -> Option<TaskState> {
+    let status = text(of, &["status", "state"])?.to_lowercase();
+    let says = |words: &[&str]| words.iter().any(|word| status.contains(word));
+    Some(match () {
+        () if says(&["complete", "done", "cancel", "closed", "deleted"]) => TaskState::Done,
+        () if says(&["progress", "doing", "started", "active"]) && !says(&["not", "inactive"]) => {
+            TaskState::Begun
+        }
+        () => TaskState::Waiting,
+    })
+}
+
+/// A number as calls give it: as one or as a text.
+fn number(value: &Value) -> Option<String> {
+    value.as_str().map(str::to_string).or_else(|| value.as_u64().map(|number| number.to_string()))
+}
+
+/// The number of a task that was written down: `Task #7 created …`, or as JSON.
+fn told(answer: &str) -> Option<String> {
+    let digits = |text: &str| -> String { text.chars().take_while(char::is_ascii_digit).collect() };
+    let marked = answer.split('#').skip(1).map(digits).find(|digits| !digits.is_empty());
+    marked.or_else(|| {
+        let value: Value = serde_json::from_str(answer.trim()).ok()?;
+        ["id", "taskId", "task_id"].iter().find_map(|key| number(value.get(key)?))
+    })
 }
 
 /// The program of a command and what it must do: `cd folder && cargo test -p x 2>&1 | tail`.

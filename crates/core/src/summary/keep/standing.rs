@@ -7,7 +7,7 @@ use super::collect::MustKeep;
 use super::entities;
 use super::files::{self, Action, Files};
 use super::happened::{plain, removed};
-use super::open::{self, Open};
+use super::open::{self, Open, TaskChange};
 use crate::message::{Message, Part, Role, ToolCall, ToolResult};
 use serde_json::Value;
 use std::collections::HashMap;
@@ -24,6 +24,8 @@ struct OpenCall {
     source: String,
     /// Numbers of the lines that it removes.
     removes: Vec<u64>,
+    /// What it does to a task.
+    task: Option<TaskChange>,
 }
 
 /// What became of files, errors and tasks. It goes on with each message, wherever the conversation is cut.
@@ -57,7 +59,7 @@ impl WorkState {
     /// Errors that nothing has succeeded after, newest first, and open tasks.
     pub(crate) fn left_open(&self) -> impl Iterator<Item = MustKeep> {
         let failures = self.open.failures().rev().map(|failure| MustKeep::Failure(failure.line.clone()));
-        failures.chain(self.open.tasks().map(|task| MustKeep::Task(task.to_string())))
+        failures.chain(self.open.tasks().map(MustKeep::Task))
     }
 
     pub(super) fn said(&mut self, text: &str, by_user: bool) {
@@ -68,7 +70,7 @@ impl WorkState {
     }
 
     pub(super) fn called(&mut self, call: &ToolCall<'_>, arguments: &Value, actions: Vec<Action>) {
-        self.open.call(&call.name, arguments);
+        let task = self.open.call(&call.name, arguments);
         let target = open::target(&call.name, arguments, &call.arguments);
         let source = source(call, arguments, &actions);
         let is_change = actions.iter().any(|action| action.did != files::Did::Read);
@@ -77,7 +79,7 @@ impl WorkState {
         } else {
             Vec::new()
         };
-        let waiting = OpenCall { target, actions, source, removes };
+        let waiting = OpenCall { target, actions, source, removes, task };
         self.waiting.entry(call.id.to_string()).or_default().push(waiting);
     }
 
@@ -99,8 +101,11 @@ impl WorkState {
         if self.waiting.get(id).is_some_and(Vec::is_empty) {
             self.waiting.remove(id);
         }
-        let OpenCall { target, actions, .. } = call?;
+        let OpenCall { target, actions, task, .. } = call?;
         let failure = self.open.result(&target, result.is_error, text);
+        if let Some(task) = task.filter(|_| failure.is_none() && !result.is_error) {
+            self.open.change(task, text);
+        }
         if !result.is_error {
             let shown = if actions.len() == 1 { files::shown(text) } else { None };
             for action in actions {

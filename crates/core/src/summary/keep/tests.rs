@@ -5,6 +5,7 @@ use super::*;
 use crate::checkpoint::{Mode, Preservation};
 use crate::message::{Message, Role};
 use proptest::prelude::*;
+use serde_json::{Value, json};
 
 fn calls(id: &str, name: &str, arguments: &str) -> Message<'static> {
     Message { role: Role::Assistant, parts: vec![call(id, name, arguments)] }
@@ -104,7 +105,7 @@ fn errors_are_open_until_the_same_call_succeeds_and_tasks_until_they_are_ticked_
         said(Role::Assistant, "Plan:\n- [ ] measure the cache\n- [x] read the code"),
     ];
     let layer = text(&messages, 600, Estimator::Chars4);
-    assert_eq!(section(&layer, "Open tasks"), ["- Fix the parser", "- measure the cache"]);
+    assert_eq!(section(&layer, "Open tasks"), ["- Fix the parser (in progress)", "- measure the cache"]);
     assert_eq!(section(&layer, "Open errors").len(), 2, "{layer}");
     messages.push(calls("4", "bash", r#"{"command":"cargo test -p parser 2>&1 | tail"}"#));
     messages.push(result("4", "test result: ok", false));
@@ -118,6 +119,46 @@ fn errors_are_open_until_the_same_call_succeeds_and_tasks_until_they_are_ticked_
     let layer = text(&messages, 600, Estimator::Chars4);
     assert!(section(&layer, "Open tasks").is_empty(), "{layer}");
     assert_eq!(section(&layer, "Open errors"), ["- Error: Cannot find module './missing-part'"]);
+}
+
+#[test]
+fn tasks_that_are_written_one_by_one_are_open_until_their_number_is_ticked_off() {
+    let create = |id, subject: &str| {
+        calls(id, "TaskCreate", &json!({ "subject": subject, "description": "All of it." }).to_string())
+    };
+    let update = |id, arguments: Value| calls(id, "TaskUpdate", &arguments.to_string());
+    let mut messages = vec![
+        said(Role::User, "Do all of it."),
+        create("1", "Read the parser"),
+        create("2", "Mend the parser"),
+        // Results come in any order, and only they tell the numbers.
+        result("2", "Task #8 created successfully: Mend the parser", false),
+        result("1", "Task #7 created successfully: Read the parser", false),
+        create("3", "Refused"),
+        result("3", "Error: no more tasks are taken", true),
+        create("4", "Measure it"),
+        result("4", r#"{"id":"9","status":"pending"}"#, false),
+        create("5", "Ship it"),
+        result("5", "Task #10 created successfully: Ship it", false),
+        update("6", json!({ "taskId": "7", "status": "completed" })),
+        result("6", "Updated task #7 status", false),
+        update("7", json!({ "taskId": 8, "status": "in_progress" })),
+        result("7", "Updated task #8 status", false),
+        update("8", json!({ "taskId": "10", "status": "deleted" })),
+        result("8", "ok", false),
+        update("9", json!({ "taskId": "9", "subject": "Measure all of it" })),
+        result("9", "ok", false),
+        update("0", json!({ "taskId": "9", "status": "completed" })),
+        result("0", "Error: task 9 is locked", true),
+    ];
+    let open =
+        |messages: &[Message<'_>]| section(&text(messages, 600, Estimator::Chars4), "Open tasks").join("\n");
+    assert_eq!(open(&messages), "- Mend the parser (in progress)\n- Measure all of it");
+    messages.push(update("10", json!({ "taskId": "8", "status": "completed" })));
+    messages.push(result("10", "ok", false));
+    messages.push(update("11", json!({ "taskId": "77", "status": "completed" })));
+    messages.push(result("11", "ok", false));
+    assert_eq!(open(&messages), "- Measure all of it");
 }
 
 #[test]
