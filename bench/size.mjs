@@ -34,6 +34,7 @@ const programs = {
 const subpaths = [
   ...["inline", "history", "tokens", "presets", "commands", "react", "formats", "summarizers", "testing", "opentelemetry", "receipts"],
   ...["ai-sdk", "langchain", "mastra", "tanstack-ai", "openai-agents", "fetch", "cloudflare"],
+  ...["worker", "worker-thread"],
   ...["sql", "redis", "node"],
 ];
 

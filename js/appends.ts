@@ -2,8 +2,9 @@
 
 import type { Packed } from "./codec.js";
 import { CompactionError } from "./errors.js";
+import { isPromise } from "./store-calls.js";
 import type { Turns } from "./turns.js";
-import type { Message } from "./types.js";
+import type { MaybePromise, Message } from "./types.js";
 
 /** Bytes of messages that are written together; a call with more than that is written on its own. */
 const TOGETHER = 8 * 1024 * 1024;
@@ -21,7 +22,7 @@ interface Part<M> extends Call<M> {
 export class Appends<M extends Message> {
   readonly #turns: Turns;
   readonly #most: number;
-  readonly #pack: (messages: readonly M[], earlier: readonly M[]) => Packed;
+  readonly #pack: (messages: readonly M[], earlier: readonly M[]) => MaybePromise<Packed>;
   readonly #write: (messages: readonly M[], packed: Packed) => Promise<void>;
   /** Open batch; closed once any other call is queued. */
   #open: { calls: Call<M>[]; asked: number } | undefined;
@@ -31,7 +32,7 @@ export class Appends<M extends Message> {
   constructor(
     turns: Turns,
     most: number,
-    pack: (messages: readonly M[], earlier: readonly M[]) => Packed,
+    pack: (messages: readonly M[], earlier: readonly M[]) => MaybePromise<Packed>,
     write: (messages: readonly M[], packed: Packed) => Promise<void>,
   ) {
     this.#turns = turns;
@@ -66,7 +67,8 @@ export class Appends<M extends Message> {
     for (const call of calls) {
       let packed: Packed;
       try {
-        packed = this.#pack(call.messages, parts.flatMap(({ messages }) => messages));
+        const packing = this.#pack(call.messages, parts.flatMap(({ messages }) => messages));
+        packed = isPromise(packing) ? await packing : packing;
       } catch (error) {
         call.reject(error);
         continue;

@@ -5,7 +5,7 @@ import { CompactionError } from "./errors.js";
 import { toResult, type EngineResult } from "./options.js";
 import type { Turns } from "./turns.js";
 import type { CompactionResult, Message } from "./types.js";
-import type { Host } from "./driver.js";
+import type { Host } from "./effects.js";
 
 /** What it led to. `thrown` is what the app's functions threw, by the number of the effect. */
 export interface Late {

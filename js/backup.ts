@@ -2,7 +2,7 @@
 
 import { drive, run } from "./driver.js";
 import { started } from "./engine.js";
-import { hostOn } from "./sessions.js";
+import { hostOn } from "./stored.js";
 import type { Store } from "./types.js";
 
 /** See `entry/presets.ts`. */

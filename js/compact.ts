@@ -2,7 +2,8 @@
 
 import { readState, withStateOptions } from "./carried.js";
 import type { Near } from "./codecs.js";
-import { checkAborted, drive, driveSync, run } from "./driver.js";
+import { drive, driveSync, run } from "./driver.js";
+import { checkAborted } from "./effects.js";
 import { started } from "./engine.js";
 import { loadStage } from "./stages.js";
 import { factsFor } from "./models.js";

@@ -1,128 +1,16 @@
 /** The driver: steps an operation of the engine and performs its effects. It decides nothing. */
 
-import { named } from "./advice.js";
-import { ownEntries, ownValues } from "./answers.js";
+import { atOnce, awaited, failed, perform, tell, toError, type Answer, type Effect, type EngineError, type Host } from "./effects.js";
 import { call, isPoisoned, poison } from "./engine.js";
-import { CompactionError, type ErrorCode } from "./errors.js";
-import { isContextOverflow } from "./overflow.js";
-import { send, unsent, type HttpRequest } from "./requests.js";
-import { quietly } from "./quietly.js";
-import { countOf, idOf, notAText, textOf, usageOf, vectorsOf, WrongReply, yesOrNo } from "./replies.js";
-import { isThere, loadStage, type Stage } from "./stages.js";
-import { StoreCalls } from "./store-calls.js";
-import type { Batch, Damaged, Key, LogLevel, Message, Progress, SessionEvents, Store, Summarize, SummaryRequest } from "./types.js";
+import { CompactionError } from "./errors.js";
+import { isThere, loadStage } from "./stages.js";
+import { isPromise, StoreCalls } from "./store-calls.js";
 import type { Operation } from "./wasm/core.js";
-
-/** What an operation's effects are performed with. */
-export interface Host {
-  /** Absent for what stores nothing. */
-  store?: Store;
-  /** How long one call of the store may take, in ms. */
-  storeTimeoutMs?: number | undefined;
-  summarize?: Summarize | undefined;
-  summarizeResult?: Summarize | undefined;
-  embed?: ((texts: string[]) => Promise<number[][]>) | undefined;
-  readFile?: ((path: string) => Promise<string>) | undefined;
-  fetch?: typeof fetch | undefined;
-  redact?: ((text: string) => string) | undefined;
-  tokenCounter?: ((messages: Message[]) => number) | undefined;
-  pinned?: ((message: Message, index: number) => boolean) | undefined;
-  /** The app's object for a message that is counted, or asked about. */
-  message(whose: Counted["whose"], at: number, body: string): Message;
-  now(): number;
-  id(): string;
-  onProgress?: ((progress: Progress) => void) | undefined;
-  logger?: ((level: LogLevel, message: string) => void) | undefined;
-  notify?: ((notice: Notice) => void) | undefined;
-  signal?: AbortSignal | undefined;
-  /** What is kept of sessions outside of their store. */
-  watermarks?: {
-    read(key: string): Promise<{ mark: string | undefined; lost: string | undefined }>;
-    write(key: string, value: string): void;
-  };
-  /** What else may be said of a summariser that gave no answer in time. */
-  waiting?: () => string;
-  /** Lets other calls on the session run while `work` takes its time. */
-  park?: <T>(work: () => Promise<T>) => Promise<T>;
-}
-
-/** How long a file is waited for, in ms. */
-const READ_FILE_MS = 10_000;
-/** How long vectors of one call's texts are waited for, in ms. */
-const EMBED_MS = 30_000;
-
-export type Notice = { event: Exclude<keyof SessionEvents, "progress"> } & Record<string, unknown>;
-
-interface Counted {
-  type: "count";
-  whose: "new" | "logged" | "ours";
-  at: number;
-  body: string;
-}
-
-type Effect = { id: number; parks?: true } & (
-  | { type: "now" | "newId" }
-  | Counted
-  | (Omit<Counted, "type"> & { type: "pin"; index: number })
-  | { type: "redact"; text: string }
-  | { type: "embed"; texts: string[] }
-  | { type: "readFile"; path: string }
-  | { type: "progress"; progress: Progress }
-  | { type: "log"; level: LogLevel; line: string }
-  | { type: "notify"; notice: Notice }
-  | { type: "summarize"; request: SummaryRequest; attempt: number; purpose: Parameters<Summarize>[1]["purpose"]; ofResult: boolean; timeoutMs: number }
-  | { type: "fetch"; request: HttpRequest; timeoutMs: number }
-  | { type: "sleep"; ms: number }
-  | { type: "readWatermark"; key: string }
-  | { type: "writeWatermark"; key: string; value: string }
-  | { type: "read"; keys: Key[] }
-  | { type: "scan"; prefix: Key; options: Parameters<Store["scan"]>[1] }
-  | { type: "commit"; batch: Batch }
-  | { type: "load" | "prefetch"; stage: Stage }
-);
-
-type Answer =
-  | { type: "done" }
-  | { type: "number"; value: number }
-  | { type: "text"; value: string }
-  | { type: "watermark"; mark: string | undefined; lost: string | undefined }
-  | { type: "summary"; text: string; usage?: string | undefined }
-  | { type: "vectors"; vectors: Float64Array[] }
-  | { type: "response"; status: number; headers: [string, string][]; body: string }
-  | { type: "values"; values: (Uint8Array | Damaged | undefined)[] }
-  | { type: "entries"; entries: [Key, Uint8Array | Damaged][] }
-  | { type: "failed"; code?: string | undefined; message: string; status?: number | undefined; overflow?: boolean };
 
 interface Step {
   effects: Effect[];
   done?: unknown;
   error?: EngineError;
-}
-
-/** An error as the engine reports it; `cause` is the number of the effect that failed. */
-export interface EngineError {
-  code: ErrorCode;
-  message: string;
-  index?: number;
-  field?: string;
-  cause?: number;
-  because?: EngineError;
-  reason?: string;
-  /** Where the code alone does not say so. */
-  retryable?: true;
-}
-
-/** The engine's error as the public one. */
-export function toError(error: EngineError, thrown?: Map<number, unknown>): CompactionError {
-  // What led to an error is said first: the message that it names is not at fault.
-  const place = error.because ? [] : [error.index === undefined ? "" : `message ${error.index}`, error.field ?? ""].filter(Boolean);
-  const message = place.length > 0 ? `${place.join(", ")}: ${error.message}` : error.message;
-  const thrownBy = error.cause === undefined ? undefined : thrown?.get(error.cause);
-  // It says all that there is to say.
-  if (error.code === "stage_unavailable" && CompactionError.isInstance(thrownBy)) return thrownBy;
-  const cause = error.because ? toError(error.because, thrown) : thrownBy;
-  const details = { index: error.index, field: error.field, reason: error.reason, retryable: error.retryable };
-  return new CompactionError(error.code, message, cause === undefined ? details : { ...details, cause });
 }
 
 /** Runs a call of the engine; what it throws becomes a `CompactionError`. */
@@ -156,18 +44,34 @@ function release(operation: Operation): void {
   if (!isPoisoned()) operation.free();
 }
 
+/** What only the thread of the engine can do; `undefined` for other effects. */
+function ofEngine(effect: Effect): Answer | true | undefined {
+  if (effect.type === "prefetch") {
+    // Whoever needs it asks again, and is told what is wrong.
+    void loadStage(effect.stage).catch(() => undefined);
+    return true;
+  }
+  return effect.type === "load" && isThere(effect.stage) ? { type: "done" } : undefined;
+}
+
+async function awaiting(effect: Effect, host: Host, store: StoreCalls): Promise<Answer> {
+  if (effect.type !== "load") return awaited(effect, host, store);
+  await loadStage(effect.stage);
+  return { type: "done" };
+}
+
 /** Drives an operation that asks only for what is answered at once. */
 export function driveSync<T>(operation: Operation, host: Host): T {
   const thrown = new Map<number, unknown>();
   try {
     let step = stepOf(operation);
     for (;;) {
-      const open = step.effects.filter((effect) => !tell(effect, host));
+      const open = step.effects.filter((effect) => ofEngine(effect) !== true && !tell(effect, host));
       if (step.error) throw toError(step.error, thrown);
       const [effect] = open;
       if (!effect) return step.done as T;
-      const answer = atOnce(effect, host, thrown) ?? failed(new Error(`${effect.type} is not allowed here`));
-      step = stepOf(operation, effect.id, answer);
+      const answer = ofEngine(effect) ?? atOnce(effect, host, thrown) ?? failed(new Error(`${effect.type} is not allowed here`));
+      step = stepOf(operation, effect.id, answer as Answer);
     }
   } finally {
     release(operation);
@@ -177,6 +81,14 @@ export function driveSync<T>(operation: Operation, host: Host): T {
 /** Drives an operation to its end. `seal` sees what was thrown by effects, for results that carry an error. */
 export async function drive<T>(operation: Operation, host: Host, seal?: (value: T, thrown: Map<number, unknown>) => void): Promise<T> {
   const thrown = new Map<number, unknown>();
+  const { done, error } = await driven(operation, host, thrown);
+  if (error) throw toError(error, thrown);
+  seal?.(done as T, thrown);
+  return done as T;
+}
+
+/** The same, as the engine has its end: errors name what is in `thrown` by number. */
+export async function driven(operation: Operation, host: Host, thrown: Map<number, unknown>): Promise<Pick<Step, "done" | "error">> {
   const waiting = new Map<number, Promise<{ id: number; answer: Answer }>>();
   const store = new StoreCalls(host.store, host.storeTimeoutMs);
   try {
@@ -184,254 +96,25 @@ export async function drive<T>(operation: Operation, host: Host, seal?: (value: 
     for (;;) {
       let ready: { id: number; answer: Answer } | undefined;
       for (const effect of step.effects) {
-        if (tell(effect, host)) continue;
-        const answer = atOnce(effect, host, thrown);
-        if (answer && !ready && waiting.size === 0) {
+        const there = host.away?.(effect) ?? ofEngine(effect);
+        if (there === true || (!there && tell(effect, host))) continue;
+        const answer = there ?? atOnce(effect, host, thrown);
+        if (answer && !isPromise(answer) && !ready && waiting.size === 0) {
           ready = { id: effect.id, answer };
           continue;
         }
-        const answered = answer ? Promise.resolve(answer) : perform(effect, host, store, thrown);
+        const answered = answer ? Promise.resolve(answer) : perform(effect, host, () => awaiting(effect, host, store), thrown);
         waiting.set(
           effect.id,
           answered.then((answer) => ({ id: effect.id, answer })),
         );
       }
-      if (step.error) throw toError(step.error, thrown);
-      if (!ready && waiting.size === 0) {
-        const value = step.done as T;
-        seal?.(value, thrown);
-        return value;
-      }
+      if (step.error || (!ready && waiting.size === 0)) return step;
       const { id, answer } = ready ?? (await Promise.race(waiting.values()));
       waiting.delete(id);
       step = stepOf(operation, id, answer);
     }
   } finally {
     release(operation);
-  }
-}
-
-/** Effects without an answer. An exception of a listener does not fail the operation. */
-function tell(effect: Effect, host: Host): boolean {
-  switch (effect.type) {
-    case "progress":
-      quietly(() => host.onProgress?.(effect.progress));
-      return true;
-    case "log":
-      quietly(() => host.logger?.(effect.level, effect.line));
-      return true;
-    case "notify":
-      quietly(() => host.notify?.(effect.notice));
-      return true;
-    case "writeWatermark":
-      host.watermarks?.write(effect.key, effect.value);
-      return true;
-    case "prefetch":
-      // Whoever needs it asks again, and is told what is wrong.
-      void loadStage(effect.stage).catch(() => undefined);
-      return true;
-    default:
-      return false;
-  }
-}
-
-function atOnce(effect: Effect, host: Host, thrown: Map<number, unknown>): Answer | undefined {
-  try {
-    switch (effect.type) {
-      case "now":
-        return { type: "number", value: host.now() };
-      case "newId":
-        return { type: "text", value: idOf(host.id()) };
-      case "count": {
-        const message = host.message(effect.whose, effect.at, effect.body);
-        return { type: "number", value: countOf(host.tokenCounter?.([message])) };
-      }
-      case "pin": {
-        const message = host.message(effect.whose, effect.at, effect.body);
-        return { type: "number", value: yesOrNo(host.pinned?.(message, effect.index)) ? 1 : 0 };
-      }
-      case "redact":
-        // What is not a text fails: what was to be redacted must not be sent as it was.
-        return { type: "text", value: textOf(host.redact?.(effect.text)) };
-      case "load":
-        return isThere(effect.stage) ? { type: "done" } : undefined;
-      default:
-        return undefined;
-    }
-  } catch (error) {
-    if (!(error instanceof WrongReply)) thrown.set(effect.id, error);
-    return failed(error);
-  }
-}
-
-async function perform(effect: Effect, host: Host, store: StoreCalls, thrown: Map<number, unknown>): Promise<Answer> {
-  let sent = false;
-  try {
-    // Aborting counts up to the commit: what is being written is written.
-    checkAborted(host.signal);
-    sent = effect.type === "commit";
-    const work = () => awaited(effect, host, store);
-    return effect.parks && host.park ? await host.park(work) : await work();
-  } catch (error) {
-    if (host.signal?.aborted && !sent) {
-      thrown.set(effect.id, host.signal.reason);
-      return { type: "failed", code: "aborted", message: ABORTED };
-    }
-    thrown.set(effect.id, error);
-    const answer = failed(error, effect.type);
-    if (effect.type !== "fetch" || answer.type !== "failed" || CompactionError.isInstance(error)) return answer;
-    return { ...answer, message: unsent(effect.request.url, error) };
-  }
-}
-
-const ABORTED = "aborted by the caller; nothing was changed";
-
-/** Throws `aborted` when the caller's signal is aborted already. */
-export function checkAborted(signal: AbortSignal | undefined): void {
-  if (signal?.aborted) throw new CompactionError("aborted", ABORTED, { cause: signal.reason as unknown });
-}
-
-/**
- * Runs `work` with a signal that is aborted with any of `signals`. Not `AbortSignal.any`, which takes none of a
- * polyfill.
- */
-export async function withEither<T>(
-  signals: (AbortSignal | undefined)[],
-  work: (signal: AbortSignal | undefined) => Promise<T>,
-): Promise<T> {
-  const given = signals.filter((signal) => signal !== undefined);
-  if (given.length < 2) return work(given[0]);
-  const controller = new AbortController();
-  const stops = given.map((signal) => {
-    const stop = () => controller.abort(signal.reason);
-    if (signal.aborted) stop();
-    signal.addEventListener("abort", stop);
-    return () => signal.removeEventListener("abort", stop);
-  });
-  try {
-    return await work(controller.signal);
-  } finally {
-    for (const stop of stops) stop();
-  }
-}
-
-async function awaited(effect: Effect, host: Host, store: StoreCalls): Promise<Answer> {
-  switch (effect.type) {
-    case "summarize": {
-      const summariser = effect.ofResult ? (host.summarizeResult ?? host.summarize) : host.summarize;
-      const answer: unknown = await within(effect.timeoutMs, host.signal, (signal) =>
-        summariser?.(effect.request, { signal, attempt: effect.attempt, purpose: effect.purpose }),
-        () => RAISE + (host.waiting?.() ?? ""),
-      );
-      const summary = typeof answer === "string" ? { text: answer } : answer;
-      const text = (summary as { text?: unknown } | null | undefined)?.text;
-      if (typeof text !== "string") {
-        throw new TypeError(`summarize must resolve to a text or to { text }, and ${named(summary)} came${notAText(summary)}`);
-      }
-      return { type: "summary", text, usage: usageOf((summary as { usage?: unknown }).usage) };
-    }
-    case "embed":
-      return { type: "vectors", vectors: vectorsOf(await within(EMBED_MS, host.signal, () => host.embed?.(effect.texts), () => "; it is given at most 64 texts at once")) };
-    case "readFile": {
-      const text: unknown = await within(READ_FILE_MS, host.signal, () => host.readFile?.(effect.path));
-      return { type: "text", value: textOf(text) };
-    }
-    case "fetch":
-      return within(effect.timeoutMs, host.signal, async (signal) => ({
-        type: "response",
-        ...(await send(effect.request, host.fetch, signal)),
-      }));
-    case "sleep":
-      // A pause, which lets nobody else work, comes before another try: two that tried at once would meet again.
-      await sleep(effect.parks ? effect.ms : effect.ms * (0.5 + Math.random()), host.signal);
-      return { type: "done" };
-    case "readWatermark":
-      return { type: "watermark", mark: undefined, lost: undefined, ...(await host.watermarks?.read(effect.key)) };
-    case "read":
-      return { type: "values", values: ownValues(await store.call("read", (of) => of.read(effect.keys)), effect.keys.length) };
-    case "scan": {
-      const { prefix, options } = effect;
-      return { type: "entries", entries: ownEntries(await store.call("scan", (of) => of.scan(prefix, options)), options.limit) };
-    }
-    case "commit":
-      await store.call("commit", (of) => of.commit(effect.batch));
-      return { type: "done" };
-    case "load":
-      await loadStage(effect.stage);
-      return { type: "done" };
-    default:
-      throw new TypeError(`unknown effect ${effect.type}`);
-  }
-}
-
-const RAISE = "; raise timeoutMs to wait longer";
-
-/** Runs `work` with a signal that is aborted with the caller's, or after `ms`; does not wait for it any longer. */
-export async function within<T>(
-  ms: number,
-  outer: AbortSignal | undefined,
-  work: (signal: AbortSignal) => T,
-  more = () => RAISE,
-): Promise<Awaited<T>> {
-  const controller = new AbortController();
-  const stop = () => controller.abort(outer?.reason);
-  outer?.addEventListener("abort", stop);
-  const timer = setTimeout(
-    () => controller.abort(new CompactionError("timeout", `no answer within ${ms} ms${more()}`)),
-    Math.min(ms, MAX_TIMER),
-  );
-  try {
-    const stopped = new Promise<never>((_, reject) => {
-      controller.signal.addEventListener("abort", () => reject(controller.signal.reason as Error), { once: true });
-    });
-    const answer = await Promise.race([work(controller.signal), stopped]);
-    // Both may be there at once: an answer that came with the abort is not used.
-    controller.signal.throwIfAborted();
-    return answer;
-  } finally {
-    clearTimeout(timer);
-    outer?.removeEventListener("abort", stop);
-  }
-}
-
-/** Timers hold 31 bits. */
-const MAX_TIMER = 2 ** 31 - 1;
-
-function sleep(ms: number, signal: AbortSignal | undefined): Promise<void> {
-  return new Promise((resolve, reject) => {
-    const stop = () => {
-      clearTimeout(timer);
-      signal?.removeEventListener("abort", stop);
-      reject(signal?.reason as Error);
-    };
-    const timer = setTimeout(
-      () => {
-        signal?.removeEventListener("abort", stop);
-        resolve();
-      },
-      Math.min(ms, MAX_TIMER),
-    );
-    signal?.addEventListener("abort", stop);
-  });
-}
-
-/** A failure from whatever was thrown, which may be anything. */
-function failed(error: unknown, effect?: Effect["type"]): Answer {
-  try {
-    const { code, status: said, statusCode, message } = Object(error) as Record<string, unknown>;
-    // The AI SDK's errors have the second.
-    const status = said ?? statusCode;
-    // Stores speak in our codes. A model's client may use the same words for something else.
-    const ofModel = effect === "summarize" || effect === "fetch" || effect === "embed";
-    const ours = !ofModel || CompactionError.isInstance(error);
-    return {
-      type: "failed",
-      code: ours && typeof code === "string" && code !== "aborted" ? code : undefined,
-      message: typeof message === "string" ? message : String(error),
-      status: typeof status === "number" ? status : undefined,
-      overflow: ofModel && isContextOverflow(error),
-    };
-  } catch {
-    return { type: "failed", message: "something that cannot be read was thrown; `cause` has it" };
   }
 }

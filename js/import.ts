@@ -2,10 +2,13 @@
 
 import { checkFunction, invalidOption } from "./checks.js";
 import { chunksOf, type Jsonl } from "./chunks.js";
-import { checkAborted, drive, run, type Host } from "./driver.js";
+import { drive, run } from "./driver.js";
+import { checkAborted, type Host } from "./effects.js";
 import { call, isPoisoned } from "./engine.js";
 import { quietly } from "./quietly.js";
-import { startSession, type Opened } from "./session.js";
+import { HERE } from "./here.js";
+import type { Opened } from "./seat.js";
+import { startSession } from "./session.js";
 import type { ImportOptions, ImportReport, Message, Session } from "./types.js";
 import type { Importer } from "./wasm/core.js";
 
@@ -24,7 +27,7 @@ export async function importSession<M extends Message = Message>(
   const chunks = chunksOf(jsonl);
   let report: ImportReport | undefined;
   try {
-    const session = await startSession<M>("importSession", rest, async (given, id, host, maxBatchOps) => {
+    const session = await startSession<M>(HERE, "importSession", rest, async (given, id, host, maxBatchOps) => {
       const importer = await drive<Importer>(
         run((engine) => engine.Importer.open(given, id, from, maxBatchOps)),
         host,

@@ -11,7 +11,7 @@ export { isContextOverflow } from "./overflow.js";
 export { sessionPool } from "./pool.js";
 export { salvage } from "./salvage.js";
 export { recallTools } from "./recall-tools.js";
-export { openSession } from "./session.js";
+export { openSession } from "./open.js";
 export { deleteSession, listSessions } from "./sessions.js";
 export { encryptedStore, type EncryptionOptions } from "./store/encrypted.js";
 export { indexedDbStore, type IndexedDbOptions } from "./store/indexeddb.js";

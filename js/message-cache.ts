@@ -1,17 +1,19 @@
 /** The app's own objects: the engine answers with positions and texts, and these are handed out for them. */
 
-import { decode, encode } from "./codec.js";
-import { run } from "./driver.js";
+import { decode, encode, type Packed } from "./codec.js";
 import type { Item } from "./options.js";
 import type { Codec, Near } from "./codecs.js";
+import type { Log } from "./seat.js";
 import type { Message, NewMessageAmong } from "./types.js";
-import type { Session as Handle } from "./wasm/core.js";
 
 /** Where a message is: its position in the log, and its index among the app's. */
 export interface Place {
   seq: number;
   index: number;
 }
+
+/** A message that the app may still change. `body`: what it said, where the log is in another thread. */
+type Newest = Place & { body?: string | undefined };
 
 /** What a `prepare` sends: the first `kept` items are those of the one before, when that one was named. */
 export interface Sent {
@@ -70,10 +72,12 @@ export class MessageCache<M extends Message> {
   readonly #codec: Codec<M>;
   /** Messages of the operation under way that have no log position yet. */
   incoming: readonly M[] = [];
+  /** Texts of the last of them, where the log is in another thread. */
+  #bodies: string[] = [];
   /** The app's own objects by log position. */
   readonly #bySeq = new Map<number, Kept<M>>();
   /** Where the newest of them are. */
-  #newest: Place[] = [];
+  #newest: Newest[] = [];
   /** The same by index, to recognize a history that is handed over again. */
   #known: (Kept<M> | undefined)[] = [];
   /** Those that are kept for the context. */
@@ -85,15 +89,24 @@ export class MessageCache<M extends Message> {
   /** What the last `prepare` handed out. Messages are only added to it: what earlier ones handed out is how it begins. */
   #sent: (M | NewMessageAmong<M>)[] = [];
   #sentNth = 0;
-  #handle!: Handle;
+  #log!: Log;
 
   constructor(codec: Codec<M>) {
     this.#codec = codec;
   }
 
-  begin(handle: Handle, messages: number): void {
-    this.#handle = handle;
+  begin(log: Log, messages: number): void {
+    this.#log = log;
     this.#known = new Array<Kept<M> | undefined>(messages).fill(undefined);
+  }
+
+  /** Messages that are about to be written, and their texts. */
+  coming(messages: readonly M[], { bytes, ends }: Packed): void {
+    this.incoming = messages;
+    if (!this.#log.bring) return;
+    const from = Math.max(ends.length - NEWEST, 0);
+    // The bytes go to the other thread.
+    this.#bodies = Array.from(ends.slice(from), (end, nth) => new TextDecoder().decode(bytes.subarray(ends[from + nth - 1] ?? 0, end)));
   }
 
   place(messages: readonly M[], places: readonly Place[]): void {
@@ -106,18 +119,20 @@ export class MessageCache<M extends Message> {
       while (this.#known.length < index) this.#known.push(undefined);
       this.#known[index] = kept;
     });
-    this.#newest = [...this.#newest, ...places].slice(-NEWEST);
+    const bodies = this.#bodies.splice(0);
+    const added = places.map((place, nth): Newest => ({ ...place, body: bodies[nth - places.length + bodies.length] }));
+    this.#newest = [...this.#newest, ...added].slice(-NEWEST);
   }
 
   /** Indices of the newest messages that the app changed after it appended them, each reported once. */
   changed(): number[] {
-    return this.#newest.filter(({ seq }) => this.#isChanged(this.#bySeq.get(seq), seq)).map(({ index }) => index);
+    return this.#newest.filter((place) => this.#isChanged(this.#bySeq.get(place.seq), place)).map(({ index }) => index);
   }
 
-  #isChanged(kept: Kept<M> | undefined, seq: number): boolean {
+  #isChanged(kept: Kept<M> | undefined, { seq, body: said }: Newest): boolean {
     const message = kept?.message;
     if (!kept || !message || kept.isTold) return false;
-    const body = run(() => this.#handle.body(seq));
+    const body = this.#log.bring ? (this.#standing.has(kept) ? said : undefined) : this.#log.body(seq);
     if (body === undefined || body.length > LONG || this.#isSame(message, body)) return false;
     return (kept.isTold = true);
   }
@@ -139,7 +154,7 @@ export class MessageCache<M extends Message> {
   same(messages: readonly M[]): number {
     const branch = this.#branch();
     // What left the context is not sent any more, whatever became of the object.
-    const bodies = new Map(run(() => this.#handle.bodies()) as [number, string][]);
+    const bodies = new Map(this.#log.bodies());
     const first = branch.findIndex((index, at) => {
       const [message, body] = [messages[at], bodies.get(index)];
       return !message || this.#known[index]?.message !== message || (body !== undefined && !this.#isSame(message, body));
@@ -182,6 +197,18 @@ export class MessageCache<M extends Message> {
   /** The object of a message of the log, where the process holds it. */
   logged({ seq, index }: Place): M | undefined {
     return this.#bySeq.get(seq)?.message ?? this.#known[index]?.message;
+  }
+
+  /** Brings what these items say where the process has no object of them; nothing where the engine is in this thread. */
+  lacking(items: Item[]): Promise<void> | undefined {
+    if (!this.#log.bring) return undefined;
+    const lacking: number[] = [];
+    for (const { seq, index } of items) {
+      if (seq === undefined) continue;
+      // What is there must not be gone when the rest has come.
+      if (!this.#held(seq, index)) lacking.push(seq);
+    }
+    return lacking.length > 0 ? this.#log.bring(lacking) : undefined;
   }
 
   /** The objects to hand out: the app's own where the process holds them. */
@@ -253,12 +280,21 @@ export class MessageCache<M extends Message> {
 
   /** Indices of the messages that are the history now: all but those that a rewind or a restore left behind. */
   #branch(): number[] {
-    const { messages, behind } = run(() => this.#handle.branch()) as { messages: number; behind: [number, number][] };
+    const { messages, behind } = this.#log.branch();
     while (this.#known.length < messages) this.#known.push(undefined);
     return [...this.#known.keys()].filter((index) => !behind.some(([from, to]) => from <= index && index < to));
   }
 
   #message(seq: number, index?: number): M {
+    const held = this.#held(seq, index);
+    if (held) return held;
+    const message = this.#codec.decode(this.#log.body(seq) ?? "null");
+    this.#bySeq.set(seq, this.#keep(message));
+    return message;
+  }
+
+  /** The object that the process has, kept for the context. */
+  #held(seq: number, index?: number): M | undefined {
     for (const kept of [index === undefined ? undefined : this.#known[index], this.#bySeq.get(seq)]) {
       const message = kept?.message;
       if (!kept || !message) continue;
@@ -266,9 +302,7 @@ export class MessageCache<M extends Message> {
       this.#standing.add(kept);
       return message;
     }
-    const message = this.#codec.decode(run(() => this.#handle.body(seq)) ?? "null");
-    this.#bySeq.set(seq, this.#keep(message));
-    return message;
+    return undefined;
   }
 
   /** True when the object still says what was stored. What cannot be written any more does not. */

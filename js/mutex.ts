@@ -28,3 +28,34 @@ export class Mutex {
     return release;
   }
 }
+
+/** A turn that is let go of while something is waited for. */
+export class Turn {
+  readonly #mutex: Mutex;
+  #held: Promise<() => void>;
+  /** Several waits may be under way at once: the first lets go, the last takes hold again. One that begins while the last one
+   *  before it is about to take hold lets go of that. */
+  #waits = 0;
+
+  constructor(mutex: Mutex, release: () => void) {
+    this.#mutex = mutex;
+    this.#held = Promise.resolve(release);
+  }
+
+  /** Lets others have the turn while `work` takes its time. */
+  async park<T>(work: () => Promise<T>): Promise<T> {
+    if (this.#waits++ === 0) void this.#held.then((release) => release());
+    try {
+      return await work();
+    } finally {
+      if (--this.#waits === 0) {
+        this.#held = this.#mutex.acquire();
+        await this.#held;
+      }
+    }
+  }
+
+  async end(): Promise<void> {
+    (await this.#held)();
+  }
+}

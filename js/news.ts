@@ -2,13 +2,15 @@
 
 import { quietly } from "./quietly.js";
 import type { CompactionError } from "./errors.js";
+import { isPromise } from "./store-calls.js";
+import type { MaybePromise } from "./types.js";
 import type { Turns } from "./turns.js";
 import type { Warning } from "./warnings.js";
 
 /** What it needs of the session. */
 interface Needs {
   /** May the session not know of this commit? */
-  isNews(sid: string, ver: number): boolean;
+  isNews(sid: string, ver: number): MaybePromise<boolean>;
   catchUp(): Promise<void>;
   warn(warning: Warning): void;
 }
@@ -25,10 +27,11 @@ export class News {
   /** Takes over what was written, in its turn among the calls of the session. */
   async hear(sid: string, ver: number): Promise<void> {
     try {
-      if (!this.#needs.isNews(sid, ver)) return;
+      const isNews = this.#needs.isNews(sid, ver);
+      if (!(isPromise(isNews) ? await isNews : isNews)) return;
       await this.#turns.queued(async () => {
         // A call that came before may have come upon it.
-        if (this.#needs.isNews(sid, ver)) await this.#needs.catchUp();
+        if (await this.#needs.isNews(sid, ver)) await this.#needs.catchUp();
       });
     } catch (error) {
       const { code, message } = error as CompactionError;

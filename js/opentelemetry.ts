@@ -2,7 +2,7 @@
  *  No attribute has a text of a conversation, nor that of an error: what a function of the app threw may have one. */
 
 import { invalidOption } from "./checks.js";
-import type { Host } from "./driver.js";
+import type { Host } from "./effects.js";
 import { CompactionError } from "./errors.js";
 import { VERSION } from "./generated/build.js";
 import { coreOf } from "./nouns/core.js";

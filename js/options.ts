@@ -1,7 +1,7 @@
 /** The app's options as the engine and the driver want them: numbers and texts here, functions there. */
 
 import { checkSignal, invalidOption, plainOptions } from "./checks.js";
-import { toError, type EngineError, type Host } from "./driver.js";
+import { toError, type EngineError, type Host } from "./effects.js";
 import { readOptions, type Call, type Given } from "./given.js";
 import { lazily } from "./lazily.js";
 import type { UsedFacts } from "./models.js";
@@ -55,6 +55,7 @@ export function hostOf({ host }: Pick<Given, "host">, message: Host["message"]):
     message,
     now: runtime ? () => runtime.now() : () => Date.now(),
     id: runtime ? () => runtime.id() : () => crypto.randomUUID(),
+    isTimed: runtime !== undefined,
     onProgress: host.get("onProgress") as CompactOptions["onProgress"],
     logger: logger ? (level, line) => logger(level, line) : undefined,
     signal: host.get("signal") as AbortSignal | undefined,

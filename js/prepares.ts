@@ -3,7 +3,7 @@
 import { systemPromptOf } from "./arguments.js";
 import { Background } from "./background.js";
 import { checkOptions, invalidOption } from "./checks.js";
-import type { Host } from "./driver.js";
+import type { Host } from "./effects.js";
 import { lazily } from "./lazily.js";
 import type { MessageCache, Sent } from "./message-cache.js";
 import type { Compacting } from "./nouns/core.js";
@@ -114,6 +114,8 @@ export class Prepares<M extends Message> {
     if (!answer) return undefined;
     const { usage, edits, stillExceedsThreshold, stored, result, putOff, goal, request, ...sent } = answer;
     this.live = sent.live?.text ?? "";
+    const coming = this.#cache.lacking(sent.items);
+    if (coming) await coming;
     const messages = this.#cache.prepared(sent);
     for (const index of this.#cache.changed()) this.#needs.warn(changedAt(index));
     const system = goal === undefined ? prompt : [prompt, goal].filter(Boolean).join("\n\n");

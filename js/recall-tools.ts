@@ -8,7 +8,7 @@ import { drive, run } from "./driver.js";
 import { started } from "./engine.js";
 import { Mutex } from "./mutex.js";
 import { engineOptions } from "./options.js";
-import { hostOn } from "./sessions.js";
+import { hostOn } from "./stored.js";
 import { memoryStore } from "./store/memory.js";
 import { codecOf } from "./translation.js";
 import type { CustomFormat, Format, Message, RecallTools, State, StateOptions, ToolDefinition } from "./types.js";

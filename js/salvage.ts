@@ -1,12 +1,13 @@
 /** Archives of everything that can still be read in a damaged store. */
 
 import { asRecord } from "./boundaries.js";
-import { drive, run, type Host, type Notice } from "./driver.js";
+import { drive, run } from "./driver.js";
+import type { Host, Notice } from "./effects.js";
 import { isPoisoned, started } from "./engine.js";
 import { CompactionError } from "./errors.js";
 import { engineOptions } from "./options.js";
-import type { Opened } from "./session.js";
-import { hostOn } from "./sessions.js";
+import type { Opened } from "./seat.js";
+import { hostOn } from "./stored.js";
 import { overlayOf } from "./store/overlay.js";
 import { streamOf } from "./transcript.js";
 import type { DataLoss, Salvaged, SalvageGap, Store } from "./types.js";

@@ -5,15 +5,14 @@ import { checkId, checkSystemPrompt, systemPromptOf } from "./arguments.js";
 import { checkOptions, invalidOption } from "./checks.js";
 import { checkHistory, type Packed } from "./codec.js";
 import { loadCodec, type Codec } from "./codecs.js";
-import { drive, driveSync, run, type Host, type Notice } from "./driver.js";
-import { call, started } from "./engine.js";
+import type { Host, Notice } from "./effects.js";
 import type { CompactionError } from "./errors.js";
 import { MessageCache, type Place } from "./message-cache.js";
 import { Listeners } from "./listeners.js";
 import { factsFor } from "./models.js";
 import { archiveOf } from "./nouns/archive.js";
 import { contextOf } from "./nouns/context.js";
-import { cores, type Compacting, type Core } from "./nouns/core.js";
+import { cores, type Asked, type Compacting, type Core } from "./nouns/core.js";
 import { goalOf } from "./nouns/goal.js";
 import { pinsOf } from "./nouns/pins.js";
 import { recallOf } from "./nouns/recall.js";
@@ -23,17 +22,17 @@ import { engineOptions, hostOf, toResult, withFacts, type EngineResult, type Ite
 import { News } from "./news.js";
 import { Persistence } from "./persistence.js";
 import { checkPrepare, Prepares } from "./prepares.js";
-import { loadStage } from "./stages.js";
-import { choosePlace, type StorePlace } from "./store/place.js";
-import { bringTable } from "./table.js";
+import { after, LACKING, type Opened, type Quarters, type Seat } from "./seat.js";
+import { isPromise } from "./store-calls.js";
+import type { StorePlace } from "./store/place.js";
 import { Turns } from "./turns.js";
 import { ASSUMED, READ_ONLY, Warnings, type Warning } from "./warnings.js";
 import { Watermarks } from "./watermark.js";
 import type {
   CompactionResult,
   ContextUsage,
-  CustomFormat,
   Format,
+  MaybePromise,
   Message,
   NewMessageAmong,
   PinProposal,
@@ -54,13 +53,6 @@ import type {
 } from "./types.js";
 import type { Operation, Session as Handle } from "./wasm/core.js";
 
-export interface Opened {
-  id: string;
-  format: Format;
-  messages: number;
-  handle: Handle;
-}
-
 /** A store and how many sessions use it: one that was made for them is closed with the last. */
 interface Lease extends StorePlace {
   users: number;
@@ -76,23 +68,10 @@ interface Synced extends Placed, SyncResult {
   again?: true;
 }
 
-/**
- * Opens the session `id`, or creates it. Without `store` it is in IndexedDB; in a browser that may store nothing it is in
- * memory, as event `warning` and `session.archive.durability` report. Outside of browsers a session with an `id` needs a
- * `store` (`store_unavailable`), and one without an `id` is in memory. Rejects with `invalid_option`, `unknown_model`,
- * `stage_unavailable` if the engine cannot be loaded, `data_loss` if the stored session is gone, `schema_too_new` if a newer
- * release wrote it, `store_corrupt`, and other errors of the store.
- */
-export async function openSession<M extends Message = Message>(
-  options: Omit<SessionOptions, "format"> & { format: CustomFormat<M> },
-): Promise<Session<M, M>>;
-export async function openSession<M extends Message = Message>(options?: SessionOptions): Promise<Session<M>>;
-export async function openSession<M extends Message = Message>(options: SessionOptions = {}): Promise<Session<M>> {
-  return startSession("openSession", options, (given, id, host, maxBatchOps) =>
-    drive<Opened>(
-      run((engine) => engine.Session.open(given, id, maxBatchOps)),
-      host,
-    ),
+/** Opens a session in a thread. */
+export function openIn<M extends Message>(quarters: Quarters, options: SessionOptions): Promise<Session<M>> {
+  return startSession(quarters, "openSession", options, (given, id, host, maxBatchOps) =>
+    quarters.drive<Opened>((engine) => engine.Session.open(given, id, maxBatchOps), host),
   );
 }
 
@@ -100,6 +79,7 @@ type Begin = (given: object, id: string | undefined, host: Host, maxBatchOps: nu
 
 /** A session that `begin` opens. */
 export async function startSession<M extends Message>(
+  quarters: Quarters,
   by: "openSession" | "importSession",
   options: SessionOptions,
   begin: Begin,
@@ -109,13 +89,13 @@ export async function startSession<M extends Message>(
   checkId(id);
   if (options.mustExist && id === undefined) throw invalidOption("mustExist", "needs the `id` of the session");
   checkSystemPrompt(systemPrompt);
-  const [facts, codec] = await Promise.all([factsFor(options), loadCodec<M>(given), started()]);
+  const [facts, codec] = await Promise.all([factsFor(options), loadCodec<M>(given), quarters.started()]);
   const values = withFacts(given, facts);
-  await bringTable(values);
-  const place = await choosePlace(options);
-  const session = new LiveSession<M>(options, given, codec, { ...place, users: 0 });
+  const assumes = await quarters.ready(values);
+  const place = await quarters.place(options);
+  const session = new LiveSession<M>(quarters, options, given, codec, { ...place, users: 0 });
   await session.open((host, maxBatchOps) => begin(withWatermark(values, session.isMarked), id, host, maxBatchOps));
-  if (run((engine) => engine.assumesWindow(values))) session.announce(ASSUMED);
+  if (assumes) session.announce(ASSUMED);
   return session;
 }
 
@@ -153,7 +133,8 @@ class LiveSession<M extends Message> implements Session<M> {
   readonly snapshots: SessionSnapshots;
   readonly goal: SessionGoal;
   readonly archive: SessionArchive<M>;
-  #handle!: Handle;
+  readonly #quarters: Quarters;
+  #seat!: Seat;
   #id = "";
   #format!: Format;
   /** The usage that was emitted last, as JSON. */
@@ -161,7 +142,8 @@ class LiveSession<M extends Message> implements Session<M> {
   #endNews: (() => void) | undefined;
   #endNotices: (() => void) | undefined;
 
-  constructor(options: SessionOptions, given: Given, codec: Codec<M>, lease: Lease) {
+  constructor(quarters: Quarters, options: SessionOptions, given: Given, codec: Codec<M>, lease: Lease) {
+    this.#quarters = quarters;
     this.#options = options;
     this.#given = given;
     this.#codec = codec;
@@ -202,17 +184,18 @@ class LiveSession<M extends Message> implements Session<M> {
       warn: (warning) => this.#warnings.tell(warning),
     });
     this.#news = new News(this.#turns, {
-      isNews: (sid, ver) => run(() => this.#handle.isNews(sid, ver)),
+      isNews: (sid, ver) => this.#seat.ask((handle) => handle.isNews(sid, ver), this.#host),
       catchUp: () => this.#drive<void>((handle) => handle.catchUp()),
       warn: (warning) => this.#warnings.tell(warning),
     });
     // Beside the messages, a batch has the rows of the session.
-    const append = async (messages: readonly M[], { bytes, ends }: Packed) => {
-      this.#cache.incoming = messages;
+    const append = async (messages: readonly M[], packed: Packed) => {
+      const { bytes, ends } = packed;
+      this.#cache.coming(messages, packed);
       await this.#place(messages, await this.#drive<Placed>((handle) => handle.append(bytes, ends)));
       void this.#persistence.watch();
     };
-    const pack = (messages: readonly M[], earlier: readonly M[]) => this.#codec.pack(messages, 0, () => this.#textsBefore(earlier));
+    const pack = (messages: readonly M[], earlier: readonly M[]) => this.#pack(messages, earlier);
     this.#appends = new Appends(this.#turns, store.caps.maxBatchOps - 8, pack, append);
     const core: Core<M> = (this.#core = {
       options,
@@ -224,16 +207,18 @@ class LiveSession<M extends Message> implements Session<M> {
       paged: (begin) => this.#turns.queued(() => this.#drive(begin)),
       look: (at) => this.#look(at),
       counted: (at) => {
-        this.#countFixed();
+        void this.#countFixed();
         return this.#look(at);
       },
+      ask: (at, how) => this.#ask(at, how),
+      learn: () => undefined,
       notify: (notice) => this.#notify(notice),
     });
     cores.set(this, core as unknown as Core<Message>);
-    this.context = contextOf(core, { host: this.#host, format: () => this.#format, warn: (warning) => this.#warnings.tell(warning), counted: () => this.#tellUsage() });
+    this.context = contextOf(core, { format: () => this.#format, warn: (warning) => this.#warnings.tell(warning), counted: () => this.#tellUsage() });
     this.recall = recallOf(core);
     this.pins = pinsOf(core);
-    this.snapshots = snapshotsOf(core, this.#host);
+    this.snapshots = snapshotsOf(core);
     this.goal = goalOf(core);
     this.archive = archiveOf(core, this.#persistence);
   }
@@ -247,9 +232,15 @@ class LiveSession<M extends Message> implements Session<M> {
     const { store } = this.#lease;
     const before = store.caps.durable;
     this.#begin(await begin({ ...this.#host, signal: this.#options.signal }, store.caps.maxBatchOps));
+    await this.#show();
     if (before !== "none" && store.caps.durable === "none") this.announce(READ_ONLY);
     const { warning } = this.#lease;
     if (warning) this.announce(warning);
+  }
+
+  /** Has `usage` count the system prompt where it shows what another thread answered last. */
+  async #show(): Promise<void> {
+    if (this.#seat.log.bring && typeof this.#options.systemPrompt === "string") await this.#countFixed();
   }
 
   announce(warning: Warning): void {
@@ -257,10 +248,10 @@ class LiveSession<M extends Message> implements Session<M> {
   }
 
   #begin(opened: Opened): void {
-    this.#handle = opened.handle;
+    this.#seat = this.#quarters.seat(opened.handle);
     this.#id = opened.id;
     this.#format = opened.format;
-    this.#cache.begin(opened.handle, opened.messages);
+    this.#cache.begin(this.#seat.log, opened.messages);
     void this.#persistence.look();
     this.#endNews = this.#lease.store.changes?.((sid, ver) => void this.#news.hear(sid, ver));
     this.#endNotices = this.#lease.store.notices?.((notice) => {
@@ -280,6 +271,8 @@ class LiveSession<M extends Message> implements Session<M> {
   sync(messages: readonly M[]): Promise<SyncResult> {
     return this.#turns.queued(async () => {
       checkHistory(messages);
+      const coming = this.#seat.log.bring?.("all");
+      if (coming) await coming;
       let synced = await this.#synced(messages, this.#cache.same(messages));
       if (synced.again) synced = goOn(synced, await this.#synced(messages, 0));
       const { places, format, same, again: _, ...result } = synced;
@@ -291,16 +284,27 @@ class LiveSession<M extends Message> implements Session<M> {
 
   /** Hands over a history from message `known` on. */
   #synced(messages: readonly M[], known: number): Promise<Synced> {
-    this.#cache.incoming = messages.slice(known);
-    const { bytes, ends } = this.#codec.pack(messages, known);
+    const packed = this.#codec.pack(messages, known);
+    const { bytes, ends } = packed;
+    this.#cache.coming(messages.slice(known), packed);
     return this.#drive<Synced>((handle) => handle.sync(known, bytes, ends));
+  }
+
+  #pack(messages: readonly M[], earlier: readonly M[]): MaybePromise<Packed> {
+    const pack = () => this.#codec.pack(messages, 0, () => this.#textsBefore(earlier));
+    try {
+      return pack();
+    } catch (error) {
+      // Few messages need what is before them.
+      if (error !== LACKING) throw error;
+      return after(this.#seat.log.bring?.("all"), pack);
+    }
   }
 
   /** Texts of the newest messages, those of a batch that is not written yet first, the newest first. */
   *#textsBefore(batch: readonly M[]): Generator<string> {
     for (const message of [...batch].reverse()) yield this.#codec.encode(message, 0);
-    const bodies = run(() => this.#handle.bodies()) as [number, string][];
-    for (const [, body] of bodies.reverse()) yield body;
+    for (const [, body] of this.#seat.log.bodies().reverse()) yield body;
   }
 
   prepare(options: PrepareOptions = {}): Promise<Prepared<M>> {
@@ -312,7 +316,10 @@ class LiveSession<M extends Message> implements Session<M> {
     const { usage, model, ...rest } = options;
     // A wrong option is refused before anything is done.
     checkPrepare(rest);
-    if (usage !== undefined) this.context.recordUsage(usage, model === undefined ? {} : { model });
+    if (usage !== undefined) {
+      const learned = this.#core.learn(usage, model === undefined ? {} : { model });
+      if (isPromise(learned)) await learned;
+    }
     await this.sync(messages);
     return this.prepare(rest);
   }
@@ -330,6 +337,8 @@ class LiveSession<M extends Message> implements Session<M> {
         host,
         (causes) => (thrown = causes),
       );
+      const coming = this.#cache.lacking(items);
+      if (coming) await coming;
       return toResult(result, this.#cache.compacted(items), thrown);
     });
   }
@@ -340,11 +349,12 @@ class LiveSession<M extends Message> implements Session<M> {
       const { id } = options;
       checkId(id);
       const { places, ...opened } = await this.#drive<Opened & Placed>((handle) => handle.fork(id));
-      const child = new LiveSession<M>(this.#options, this.#given, this.#codec, this.#lease);
+      const child = new LiveSession<M>(this.#quarters, this.#options, this.#given, this.#codec, this.#lease);
       child.#begin(opened);
       child.#prepares.tools = this.#prepares.tools;
       child.#core.follow = this.#core.follow;
       child.#cache.inherit(places, this.#cache);
+      await child.#show();
       return child;
     });
   }
@@ -376,21 +386,14 @@ class LiveSession<M extends Message> implements Session<M> {
     return this.#turns.end(last, async () => {
       this.#endNews?.();
       this.#endNotices?.();
-      call(() => {
-        this.#handle.close();
-        this.#handle.free();
-      });
+      this.#seat.end();
       await this.#watermarks.settled();
       if (--this.#lease.users === 0 && this.#lease.own) await this.#lease.store.close?.();
     });
   }
 
   #drive<T>(begin: (handle: Handle) => Operation, host = this.#host, seal?: (thrown: Map<number, unknown>) => void) {
-    const done = drive<T>(
-      run(() => begin(this.#handle)),
-      host,
-      (_, thrown) => seal?.(thrown),
-    );
+    const done = this.#seat.drive<T>(begin, host, seal);
     return this.#listeners.hears("usage") ? done.finally(() => this.#tellUsage()) : done;
   }
 
@@ -418,7 +421,7 @@ class LiveSession<M extends Message> implements Session<M> {
 
   #look<T>(at: (handle: Handle) => unknown): T {
     this.#turns.checkOpen();
-    return run(() => at(this.#handle)) as T;
+    return this.#seat.look(at);
   }
 
   async #place(messages: readonly M[], placed: Placed): Promise<void> {
@@ -432,8 +435,7 @@ class LiveSession<M extends Message> implements Session<M> {
    *  the part of the engine that does it may not be needed for a long time. */
   async #tellPins(since: number): Promise<void> {
     try {
-      await loadStage("compact");
-      const proposals = this.#look<PinProposal[]>((handle) => handle.pinProposals(since));
+      const proposals = await this.#ask<PinProposal[]>((handle) => handle.pinProposals(since), { stage: "compact" });
       for (const proposal of proposals) this.#listeners.emit("pin", proposal);
     } catch (error) {
       // The messages are in the session.
@@ -442,14 +444,21 @@ class LiveSession<M extends Message> implements Session<M> {
     }
   }
 
+  /** What is not known at once: a stage may have to be loaded, and another thread be asked. */
+  #ask<T>(at: (handle: Handle) => unknown, { stage, isCounted }: Asked = {}): MaybePromise<T> {
+    this.#turns.checkOpen();
+    const now = () => {
+      this.#turns.checkOpen();
+      return after(isCounted ? this.#countFixed() : undefined, () => this.#seat.ask<T>(at, this.#host));
+    };
+    return stage ? this.#seat.bring(stage).then(now) : now();
+  }
+
   /** Counts the system prompt as it is now, with the tools of the last `prepare`. */
-  #countFixed(): void {
+  #countFixed(): MaybePromise<void> {
     this.#turns.checkOpen();
     const fixed = [systemPromptOf(this.#options) ?? "", this.#prepares.tools, this.#prepares.live];
-    driveSync(
-      run(() => this.#handle.countFixed(fixed)),
-      this.#host,
-    );
+    return this.#seat.count(fixed, this.#host);
   }
 
   #notify({ event, ...data }: Notice): void {

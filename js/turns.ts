@@ -1,9 +1,9 @@
 /** The order of a session's calls. */
 
 import { checkOptions, checkSignal } from "./checks.js";
-import { checkAborted, withEither, type Host } from "./driver.js";
+import { checkAborted, withEither, type Host } from "./effects.js";
 import { CompactionError } from "./errors.js";
-import { Mutex } from "./mutex.js";
+import { Mutex, Turn } from "./mutex.js";
 import type { SessionOptions } from "./types.js";
 
 export class Turns {
@@ -117,29 +117,16 @@ export class Turns {
     const { signal } = options;
     checkSignal(signal);
     const { turn, ...queued } = await this.#both();
-    let state = Promise.resolve(queued.state);
+    const state = new Turn(this.#state, queued.state);
     try {
       this.checkOpen();
-      // Several waits may be under way at once: the first lets go, the last takes hold again. One that begins while the last
-      // one before it is about to take hold lets go of that.
-      let waits = 0;
-      const park: Host["park"] = async (wait) => {
-        if (waits++ === 0) void state.then((release) => release());
-        try {
-          return await wait();
-        } finally {
-          if (--waits === 0) {
-            state = this.#state.acquire();
-            await state;
-          }
-        }
-      };
+      const park: Host["park"] = (wait) => state.park(wait);
       return await withEither([signal, this.#options.signal], (signal) => {
         checkAborted(signal);
         return work({ ...this.#host, signal, park });
       });
     } finally {
-      (await state)();
+      await state.end();
       turn();
     }
   }

@@ -1,6 +1,6 @@
 /** How far sessions are, kept outside of their store: the engine says what, this keeps it. */
 
-import { within } from "./driver.js";
+import { within } from "./effects.js";
 import { isPromise } from "./store-calls.js";
 import type { Store, Watermark } from "./types.js";
 

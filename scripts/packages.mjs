@@ -34,6 +34,12 @@ function declarations(entries) {
 const kept = declarations(entries);
 for (const path of all.filter((path) => path.endsWith(".d.ts"))) if (!kept.has(join(dist, path))) rmSync(join(dist, path));
 
+// The worker that is started by its address, which is nobody's import.
+const worker = join(dist, "entry/worker-start.js");
+if (existsSync(worker)) {
+  await build({ entryPoints: [worker], outfile: worker, allowOverwrite: true, bundle: true, format: "esm", target: "es2022", legalComments: "none", minifyWhitespace: true, logLevel: "warning" });
+}
+
 await few(Object.values(ways).flatMap(({ node }) => (node ? [relative("node", node.default)] : [])));
 
 rmSync(cjs, { recursive: true, force: true });
@@ -86,7 +92,8 @@ for (const name of required) {
 async function few(entries) {
   if (entries.length === 0) return;
   const folderOfAll = join(folder, "node");
-  const inputs = [...entries, ...Object.values(bin).map((path) => relative("node", path))];
+  const workers = existsSync(worker) ? [relative(dist, worker)] : [];
+  const inputs = [...entries, ...workers, ...Object.values(bin).map((path) => relative("node", path))];
   const bundle = await rolldown({
     input: Object.fromEntries(inputs.map((path) => [path.replace(/\.js$/, ""), join(dist, path)])),
     platform: "neutral",

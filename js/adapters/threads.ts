@@ -4,7 +4,7 @@ import { CompactionError } from "../errors.js";
 import { checkFunction, checkOptions, invalidOption } from "../checks.js";
 import { isContextOverflow } from "../overflow.js";
 import { engineOptions } from "../options.js";
-import { openSession } from "../session.js";
+import { openSession } from "../open.js";
 import { memoryStore } from "../store/memory.js";
 import type { OfferedTools } from "./recall-tools.js";
 import type { AdapterOptions, CustomFormat, Format, Message, Prepared, Session, SessionOptions, StepOptions, Summarize } from "../types.js";

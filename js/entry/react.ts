@@ -1,7 +1,6 @@
 /** Entry `context-compactor/react`: reason-and-act trajectories (not the UI library). */
 
 import { coreOf } from "../nouns/core.js";
-import { loadStage } from "../stages.js";
 import type { Session } from "../types.js";
 import type { ReactStats, Trajectory } from "../types/react.js";
 
@@ -18,16 +17,13 @@ export async function addTurn(
 
 /** Reason-and-act trajectories (not the UI library): returns how full the context is. */
 export async function stats(session: Session): Promise<ReactStats> {
-  const { look } = coreOf(session);
-  await loadStage("compact");
-  return look((handle) => handle.stats());
+  return coreOf(session).ask((handle) => handle.stats(), { stage: "compact" });
 }
 
 /** Reason-and-act trajectories (not the UI library): returns the context as a trajectory, whatever its format. */
 export async function exportTrajectory(session: Session): Promise<Trajectory> {
-  const { look } = coreOf(session);
-  await loadStage("compact");
-  return JSON.parse(look<string>((handle) => handle.trajectory())) as Trajectory;
+  const text = await coreOf(session).ask<string>((handle) => handle.trajectory(), { stage: "compact" });
+  return JSON.parse(text) as Trajectory;
 }
 
 export type { ReactStats, Trajectory } from "../types/react.js";

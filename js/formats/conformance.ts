@@ -9,7 +9,7 @@ import type { Fields } from "../bare.js";
 import { checkFormat } from "../custom.js";
 import { editsOf, pairedIn, sayTheSame, type Paired } from "../edited.js";
 import { validateHistory } from "../history.js";
-import { openSession } from "../session.js";
+import { openSession } from "../open.js";
 import type { ConformanceCase } from "../store/conformance.js";
 import { memoryStore } from "../store/memory.js";
 import { check, same } from "../store/probe.js";

@@ -3,7 +3,7 @@
 import { asRecord } from "../boundaries.js";
 import { checkFunction, checkOptions, checkWhole, invalidOption } from "../checks.js";
 import type { Persistence } from "../persistence.js";
-import { byAge } from "../sessions.js";
+import { byAge } from "../ages.js";
 import { historyOf, streamOf, textOf, type Logged } from "../transcript.js";
 import type { Checkpoint, Gap, Message, SessionArchive, SessionInfo, SessionMetadata } from "../types.js";
 import type { Core } from "./core.js";

@@ -3,9 +3,11 @@
 import { systemPromptOf } from "../arguments.js";
 import { asRecord } from "../boundaries.js";
 import { checkOptions, checkWhole, invalidOption } from "../checks.js";
-import { driveSync, type Host } from "../driver.js";
+import type { CompactionError } from "../errors.js";
+import { quietly } from "../quietly.js";
 import { asSent } from "../replies.js";
-import { loadStage } from "../stages.js";
+import { after } from "../seat.js";
+import { isPromise } from "../store-calls.js";
 import { partsOf, type Active } from "../state.js";
 import type { Checkpoint, Format, Message, SessionContext } from "../types.js";
 import type { Warning } from "../warnings.js";
@@ -13,53 +15,56 @@ import type { Core } from "./core.js";
 
 /** What it needs beside the core. */
 interface Needs {
-  host: Host;
   format(): Format;
   warn(warning: Warning): void;
   /** Usage was learned from. */
   counted(): void;
 }
 
-export function contextOf<M extends Message>(core: Core<M>, { host, format, warn, counted: learned }: Needs): SessionContext<M> {
-  const { turns, cache, drive, look, counted } = core;
+export function contextOf<M extends Message>(core: Core<M>, { format, warn, counted: learned }: Needs): SessionContext<M> {
+  const { turns, cache, drive, look, counted, ask } = core;
   const checkpoints = () =>
     look<Checkpoint[]>((handle) => handle.checkpoints()).map((record) => asRecord("history", record));
+  core.learn = (usage, options) => {
+    checkOptions(options, ["model"]);
+    const { model } = options;
+    if (model !== undefined && typeof model !== "string") throw invalidOption("model", "must be a text");
+    const json = asSent("usage", usage);
+    const isTaken = ask<boolean>((handle) => handle.recordUsage(json, model));
+    return after(isTaken, (isTaken) => {
+      if (isTaken) return learned();
+      const message = "recordUsage: the counts are far below what was sent last, so estimates are not corrected by them: tokens that were read from a cache count too; nothing else changed";
+      warn({ code: "invalid_option", message });
+    });
+  };
   return {
     get format() {
       return format();
     },
 
     async parts() {
-      const active = counted<Active>((handle) => handle.active());
-      return partsOf(active, cache.messages(active.items), checkpoints(), systemPromptOf(core.options));
+      const active = ask<Active>((handle) => handle.active(), { isCounted: true });
+      // Without a pause where nothing has to be awaited: the context may change in it.
+      return after(active, (active) =>
+        after(cache.lacking(active.items), () =>
+          partsOf(active, cache.messages(active.items), checkpoints(), systemPromptOf(core.options)),
+        ),
+      );
     },
 
     usage: () => counted((handle) => handle.usage()),
     availableTokens: () => counted((handle) => handle.availableTokens()),
 
     recordUsage(usage, options = {}) {
-      turns.checkOpen();
-      checkOptions(options, ["model"]);
-      const { model } = options;
-      if (model !== undefined && typeof model !== "string") throw invalidOption("model", "must be a text");
-      const json = asSent("usage", usage);
-      if (look((handle) => handle.recordUsage(json, model))) return learned();
-      const message = "recordUsage: the counts are far below what was sent last, so estimates are not corrected by them: tokens that were read from a cache count too; nothing else changed";
-      warn({ code: "invalid_option", message });
+      const learning = core.learn(usage, options);
+      // Another thread answers when this call has long returned.
+      if (isPromise(learning)) learning.catch(({ code, message }: CompactionError) => quietly(() => code !== "closed" && warn({ code, message })));
     },
 
-    async explain() {
-      turns.checkOpen();
-      await loadStage("rest");
-      return look((handle) => handle.explain());
-    },
-    async plan() {
-      turns.checkOpen();
-      await loadStage("compact");
-      return counted((handle) => driveSync(handle.plan(), host));
-    },
+    explain: async () => ask((handle) => handle.explain(), { stage: "rest" }),
+    plan: async () => ask((handle) => handle.plan(), { stage: "compact", isCounted: true }),
     checkpoints,
-    validate: async () => counted((handle) => handle.validate()),
+    validate: async () => ask((handle) => handle.validate(), { isCounted: true }),
     reliability: () => look((handle) => handle.reliability()),
 
     remove: (indices) =>

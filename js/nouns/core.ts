@@ -1,11 +1,12 @@
 /** What the parts of a session work on. */
 
-import type { Host, Notice } from "../driver.js";
+import type { Host, Notice } from "../effects.js";
 import { CompactionError } from "../errors.js";
 import type { MessageCache } from "../message-cache.js";
 import type { Codec } from "../codecs.js";
 import type { Turns } from "../turns.js";
-import type { Message, SessionOptions, Store } from "../types.js";
+import type { Stage } from "../stages.js";
+import type { MaybePromise, Message, SessionOptions, Store } from "../types.js";
 import type { Operation, Session as Handle } from "../wasm/core.js";
 
 /** An operation that may compact. */
@@ -16,6 +17,14 @@ export interface Compacting {
   trigger: "auto" | "manual" | "overflow";
   /** No call waits for it. */
   isLate?: true;
+}
+
+/** What is to be done first. */
+export interface Asked {
+  /** Loaded, if that is not done. */
+  stage?: Stage;
+  /** The system prompt and the tools are counted, as by `counted`. */
+  isCounted?: true;
 }
 
 /** Follows such an operation: `work` runs it, with the host that it is given or another one. */
@@ -35,6 +44,10 @@ export interface Core<M extends Message> {
   look<T>(at: (handle: Handle) => unknown): T;
   /** The same, after the system prompt as it is now and the tools of the last `prepare` were counted. */
   counted<T>(at: (handle: Handle) => unknown): T;
+  /** Asks for what is not known at once. */
+  ask<T>(at: (handle: Handle) => unknown, how?: Asked): MaybePromise<T>;
+  /** Learns from a provider's counts. */
+  learn(usage: object, options: { model?: string }): MaybePromise<void>;
   notify(notice: Notice): void;
   /** Set by entries that follow what is compacted. */
   follow?: Follow | undefined;

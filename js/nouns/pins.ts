@@ -1,12 +1,11 @@
 /** `session.pins`: messages that stay word for word. */
 
 import { checkWhole } from "../checks.js";
-import { loadStage } from "../stages.js";
 import type { Message, SessionPins } from "../types.js";
 import type { Operation, Session as Handle } from "../wasm/core.js";
 import type { Core } from "./core.js";
 
-export function pinsOf<M extends Message>({ turns, drive, look }: Core<M>): SessionPins {
+export function pinsOf<M extends Message>({ turns, drive, ask }: Core<M>): SessionPins {
   const decide = (index: number, how: (handle: Handle) => Operation) =>
     turns.exclusive({}, [], async (host) => {
       checkWhole("index", index, 0);
@@ -15,10 +14,6 @@ export function pinsOf<M extends Message>({ turns, drive, look }: Core<M>): Sess
   return {
     add: (index) => decide(index, (handle) => handle.pin(index)),
     reject: (index) => decide(index, (handle) => handle.rejectPin(index)),
-    async proposals() {
-      turns.checkOpen();
-      await loadStage("compact");
-      return look((handle) => handle.pinProposals());
-    },
+    proposals: async () => ask((handle) => handle.pinProposals(), { stage: "compact" }),
   };
 }

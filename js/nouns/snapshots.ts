@@ -2,12 +2,10 @@
 
 import { asRecord } from "../boundaries.js";
 import { checkWhole } from "../checks.js";
-import { driveSync, type Host } from "../driver.js";
-import { loadStage } from "../stages.js";
 import type { Message, SessionSnapshots, SnapshotInfo } from "../types.js";
 import type { Core } from "./core.js";
 
-export function snapshotsOf<M extends Message>({ turns, drive, counted }: Core<M>, host: Host): SessionSnapshots {
+export function snapshotsOf<M extends Message>({ turns, drive, ask }: Core<M>): SessionSnapshots {
   return {
     take: (purpose = "recovery") => turns.queued(() => drive((handle) => handle.snapshot(String(purpose)))),
 
@@ -24,11 +22,7 @@ export function snapshotsOf<M extends Message>({ turns, drive, counted }: Core<M
         await drive((handle) => handle.rewind(index));
       }),
 
-    async preview() {
-      turns.checkOpen();
-      await loadStage("compact");
-      return counted((handle) => driveSync(handle.preview(), host));
-    },
+    preview: async () => ask((handle) => handle.preview(), { stage: "compact", isCounted: true }),
 
     undo: () => turns.alone(async () => void (await drive((handle) => handle.undo()))),
   };

@@ -3,7 +3,7 @@
 import { invalidOption } from "../checks.js";
 import { CompactionError } from "../errors.js";
 import { coreOf } from "../nouns/core.js";
-import { openSession } from "../session.js";
+import { openSession } from "../open.js";
 import { deleteSession } from "../sessions.js";
 import type { Message, Session, SessionPool, SessionPoolOptions, ThreadId, Watermark } from "../types.js";
 

@@ -1,8 +1,8 @@
 /** Where a session is kept when the app passes no store of its own. */
 
-import { invalidOption } from "../checks.js";
 import { CompactionError } from "../errors.js";
 import type { SessionEvents, SessionOptions, Store } from "../types.js";
+import { isStore, noStore } from "./given.js";
 import { memoryStore } from "./memory.js";
 
 export interface StorePlace {
@@ -19,7 +19,7 @@ let named: Store | undefined;
 /** A place that may store nothing is one where nothing can be lost: memory takes over, and says so. An IndexedDB that
  *  fails otherwise may hold the session, so its error is thrown, as it is for a store that the app passes. Where there never
  *  is one, a session with a name would be empty again in the next process: that takes the app's word. */
-export async function choosePlace({ store, id, parent }: SessionOptions): Promise<StorePlace> {
+export async function choosePlace({ store, id, parent }: Pick<SessionOptions, "store" | "id" | "parent">): Promise<StorePlace> {
   const isNamed = id !== undefined || parent !== undefined;
   if (store === "memory") return inMemory(isNamed);
   // A browser has it always, if only to refuse.
@@ -41,10 +41,8 @@ export async function choosePlace({ store, id, parent }: SessionOptions): Promis
       return { ...inMemory(isNamed), warning: { code: "store_unavailable", message, durable: "none" } };
     }
   }
-  if (typeof store === "object" && typeof store?.commit === "function") return { store, own: false };
-  const path = typeof store === "string" ? JSON.stringify(store) : '"./sessions"';
-  const files = `; files are kept with fileStore(${path}) of "context-compactor/node"`;
-  throw invalidOption("store", `must be a Store, "memory" or "indexeddb"${files}`);
+  if (isStore(store)) return { store, own: false };
+  throw noStore(store);
 }
 
 /** IndexedDB is loaded where a session uses it: other stores are the app's. */

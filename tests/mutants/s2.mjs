@@ -319,7 +319,7 @@ export const s2 = [
   {
     id: "S2.8",
     what: "the cheaper summariser is not asked",
-    file: "js/driver.ts",
+    file: "js/effects.ts",
     from: "effect.ofResult ? (host.summarizeResult ?? host.summarize) : host.summarize",
     to: "host.summarize",
     tests: ["tests/node/presets.test.mjs"],
@@ -327,7 +327,7 @@ export const s2 = [
   {
     id: "S2.8",
     what: "without it nobody is asked",
-    file: "js/driver.ts",
+    file: "js/effects.ts",
     from: "(host.summarizeResult ?? host.summarize)",
     to: "host.summarizeResult",
     tests: ["tests/node/presets.test.mjs"],

@@ -17,7 +17,7 @@ async function fresh(context) {
   const folder = mkdtempSync(join(tmpdir(), "context-compactor-"));
   context.after(() => rmSync(folder, { recursive: true }));
   writeFileSync(join(folder, "package.json"), '{ "type": "module" }');
-  for (const file of ["advice.js", "answers.js", "awake.js", "checks.js", "driver.js", "engine.js", "errors.js", "generated/build.js", "generated/overflow.js", "module.js", "near.js", "overflow.js", "quietly.js", "replies.js", "requests.js", "stages.js", "store-calls.js", "store/keys.js", "trap.js", "wasm/core.js"]) {
+  for (const file of ["advice.js", "answers.js", "awake.js", "checks.js", "driver.js", "effects.js", "engine.js", "errors.js", "generated/build.js", "generated/overflow.js", "module.js", "near.js", "overflow.js", "quietly.js", "replies.js", "requests.js", "stages.js", "store-calls.js", "store/keys.js", "trap.js", "wasm/core.js"]) {
     cpSync(new URL(file, dist), join(folder, file), { recursive: true });
   }
   return { ...(await import(pathToFileURL(join(folder, "engine.js")))), folder: pathToFileURL(`${folder}/`) };

@@ -45,6 +45,7 @@ const ENTRIES = {
   "./mastra": ["ContextCompactor"],
   "./tanstack-ai": ["contextCompactor"],
   "./openai-agents": ["CompactingSession", "contextCompactor"],
+  "./worker-thread": ["serve"],
   "./node": ["fileStore"],
   "./cloudflare": ["durableObjectStore", "toSessionsCompaction", "withCompaction"],
   "./sql": ["d1Driver", "libsqlDriver", "neonDriver", "pgDriver", "postgresDriver", "sqlStore", "sqliteDriver"],
@@ -53,6 +54,9 @@ const ENTRIES = {
 
 /** The main entry again, with a way to say where the module is. */
 const SLIM = [...ENTRIES["."], "initialize"].sort();
+
+/** The calls of the main entry whose engine may be in another thread. */
+const WORKER = ["CompactionError", "deleteSession", "isContextOverflow", "listSessions", "openSession"];
 
 /** Everything that the main entry ever exported, and calls of a session that became functions: where each is now. */
 const MOVED = {
@@ -97,7 +101,7 @@ const exported = async (entry) => Object.keys(await import(specifier(entry))).so
 const require = createRequire(import.meta.url);
 
 test("H13: each entry exports what the table has", async () => {
-  assert.deepEqual(Object.keys(manifest.exports).sort(), [...Object.keys(ENTRIES), "./inline", "./slim", "./core.wasm", "./package.json"].sort());
+  assert.deepEqual(Object.keys(manifest.exports).sort(), [...Object.keys(ENTRIES), "./inline", "./slim", "./worker", "./core.wasm", "./package.json"].sort());
   for (const [entry, names] of Object.entries(ENTRIES)) {
     assert.deepEqual(await exported(entry), names, entry);
     // As CommonJS, and by every condition that a host may have.
@@ -109,6 +113,8 @@ test("H13: each entry exports what the table has", async () => {
   }
   assert.deepEqual(await exported("./inline"), ENTRIES["."]);
   assert.deepEqual(await exported("./slim"), SLIM);
+  assert.deepEqual(await exported("./worker"), WORKER);
+  assert.deepEqual(Object.keys(require(new URL(manifest.exports["./worker"].require, new URL("pkg/", root)).pathname)).sort(), WORKER);
   for (const host of ["workerd", "edge-light"]) {
     assert.deepEqual([...new Set(declared(new URL(manifest.exports["./slim"][host], new URL("pkg/", root))))].sort(), SLIM, host);
   }
@@ -167,7 +173,7 @@ function declarations() {
   const files = new Map();
   const visit = (url) => {
     const path = url.href.slice(root.href.length).replace(/^pkg(-\w+)?\/dist\//, "");
-    if (/^(driver|engine)\.d|^wasm\//.test(path) || files.has(path) || !existsSync(url)) return;
+    if (/^(driver|effects|engine)\.d|^wasm\//.test(path) || files.has(path) || !existsSync(url)) return;
     const source = readFileSync(url, "utf8");
     files.set(path, source);
     for (const [, from] of source.matchAll(/from "(\.[^"]+)"/g)) visit(new URL(from.replace(".js", ".d.ts"), url));

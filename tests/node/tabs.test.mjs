@@ -12,7 +12,8 @@ import { CompactionError, memoryStore, openSession } from "../support/offload.mj
 
 const say = (content) => ({ role: "user", content });
 const long = Array.from({ length: 12 }, (_, at) => say(`${at} ${"some long text ".repeat(60)}`));
-const moment = (ms = 5) => new Promise((resolve) => setTimeout(resolve, ms));
+/** Longer where sessions run in a worker, which takes messages there and back. */
+const moment = (ms = process.env.CC_ENTRY === "worker" ? 100 : 5) => new Promise((resolve) => setTimeout(resolve, ms));
 
 /** A session, and what it tells of changes. */
 async function opened(store, options = {}) {

@@ -34,11 +34,13 @@ const imports = `import { compact } from "context-compactor";
   import { bedrock } from "context-compactor/formats";
   import { traced, type OpenTelemetry } from "context-compactor/opentelemetry";
   import { verifyReceipt, type CompactionReceipt } from "context-compactor/receipts";
-  export type Types = [AiSdkCompactor, RedisStoreOptions, SqlDriver, Split, DocumentedSession, ReactStats, TokenEstimate, OpenTelemetry, CompactionReceipt];
+  import { openSession as openInWorker, type EngineThread } from "context-compactor/worker";
+  import { serve } from "context-compactor/worker-thread";
+  export type Types = [EngineThread, AiSdkCompactor, RedisStoreOptions, SqlDriver, Split, DocumentedSession, ReactStats, TokenEstimate, OpenTelemetry, CompactionReceipt];
   export const tokens: number = estimateTokens("x");
   export const result: Promise<{ success: boolean }> = compact([]);
   export const started: Promise<void> = initialize(new Uint8Array(8));
-  export const others: unknown[] = [openSession, fileStore, durableObjectStore, redisStore, sqliteDriver, sqlStore, recall, chatCommand, detectFormat, optionsFromEnv, stats, storeConformance, contextCompactor, compactingFetch, compactionMiddleware, MastraCompactor, tanStackCompactor, CompactingSession, withCompaction, chrome, bedrock, traced, verifyReceipt];`;
+  export const others: unknown[] = [openSession, fileStore, durableObjectStore, redisStore, sqliteDriver, sqlStore, recall, chatCommand, detectFormat, optionsFromEnv, stats, storeConformance, contextCompactor, compactingFetch, compactionMiddleware, MastraCompactor, tanStackCompactor, CompactingSession, withCompaction, chrome, bedrock, traced, verifyReceipt, openInWorker, serve];`;
 
 /** Who has parts of a page has the browser's types, too. */
 const parts = `import { mountContextPanel } from "context-compactor-ui";

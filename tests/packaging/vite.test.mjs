@@ -33,12 +33,12 @@ const ALL = [
   ...CODE,
   ...named("keys", "llama3", "mirror", "module", "mutex", "o200k_base", "own", "pool", "preload-helper", "qwen3"),
   ...files("rest"),
-  ...named("session"),
+  ...named("sessions"),
   ...files("shared"),
   ...named("late", "tables", "tokenizer", "tokenizer-inline", "tokens-inline", "translation", "translation", "trap", "unavailable"),
 ];
 /** What is loaded with the page: beside the entry, what it shares with files that are loaded later. */
-const AT_ONCE = /^(awake|bare|checks|codec|codecs|database|errors|own|index|keys|module|mutex|session|translation|trap|unavailable)-/;
+const AT_ONCE = /^(awake|bare|checks|codec|codecs|database|errors|own|index|keys|module|mutex|sessions|translation|trap|unavailable)-/;
 
 /** A session, and what the page has loaded before it and with it. */
 const small = `import { openSession } from "context-compactor";
@@ -75,6 +75,16 @@ const apps = {
       globalThis.result = { done };`,
     assets: named("evaluator-inline", "index"),
     check: ({ done }) => assert.deepEqual(done, expectedEvaluation),
+  },
+  worker: {
+    main: `import { openSession } from "context-compactor/worker";
+      const session = await openSession({ contextWindow: 9_000 });
+      const message = { role: "user", content: "Hello" };
+      await session.append(message);
+      const { messages } = await session.prepare();
+      globalThis.result = { own: messages[0] === message, durability: session.archive.durability };`,
+    assets: [...named("catalogue", "codec"), ...files("compact", "core"), ...named("index"), ...files("rest", "shared"), ...named("translation", "worker-start")],
+    check: (result) => assert.deepEqual(result, { own: true, durability: "synced" }),
   },
   slim: {
     main: `import * as library from "context-compactor/slim";

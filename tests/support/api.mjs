@@ -116,5 +116,8 @@ export function deferred() {
   return { promise, resolve, reject };
 }
 
-/** Lets everything that is ready run. */
-export const settled = () => new Promise((resolve) => setImmediate(resolve));
+/** As it is where a test has another clock. */
+const wait = setTimeout;
+
+/** Lets everything that is ready run, also in a worker that sessions run in (`through-worker.mjs`). */
+export const settled = () => new Promise((resolve) => (process.env.CC_ENTRY === "worker" ? wait(resolve, 50) : setImmediate(resolve)));

@@ -1,7 +1,7 @@
 /** The engine's own estimates, which the package has in JavaScript alone. */
 
 import { pack } from "../../pkg/dist/codec.js";
-import { toError } from "../../pkg/dist/driver.js";
+import { toError } from "../../pkg/dist/effects.js";
 import { loadStage } from "../../pkg/dist/stages.js";
 import { bringTable } from "../../pkg/dist/table.js";
 import "../../pkg/dist/entry/main.js";

@@ -7,6 +7,8 @@ import * as formats from "context-compactor/formats";
 import { fileStore } from "context-compactor/node";
 import { conversationAttributes, traced } from "context-compactor/opentelemetry";
 import * as slim from "context-compactor/slim";
+import * as worker from "context-compactor/worker";
+import { serve } from "context-compactor/worker-thread";
 
 export const version: string = inlined.version();
 export const started: Promise<void> = slim.initialize(new URL("https://example.org/core.wasm"));
@@ -24,6 +26,15 @@ export const ofSpan = (session: inlined.Session, span: otel.Span): otel.Span => 
 type Missing = Exclude<keyof typeof inlined, keyof typeof slim>;
 type Added = Exclude<keyof typeof slim, keyof typeof inlined>;
 export const differences: [Missing extends never ? true : false, Added] = [true, "initialize"];
+
+// A session of a worker is the same session.
+const thread = new Worker(new URL("https://example.org/worker.js"), { type: "module" });
+export const inWorker: Promise<inlined.Session> = worker.openSession({ worker: thread, contextWindow: 9_000 });
+export const inShared: Promise<inlined.Session> = worker.openSession({ worker: new SharedWorker("/worker.js"), store });
+export const through: Promise<inlined.SessionInfo[]> = worker.listSessions({ worker: new MessageChannel().port1 });
+export const served: void = serve({ store });
+// @ts-expect-error: it is no thread.
+void worker.openSession({ worker: "worker.js" });
 
 // With a format of the app's own, all messages are the app's.
 type Line = { from: "me" | "it"; text: string };

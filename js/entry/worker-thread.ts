@@ -1,0 +1,7 @@
+/** Entry `context-compactor/worker-thread`: the engine's side of `context-compactor/worker`, for a worker of the app's own. */
+
+import { bring } from "../host/files.js";
+
+bring();
+
+export { serve } from "../worker/serve.js";
