@@ -4,6 +4,20 @@ use super::tagged;
 use serde_json_borrow::{ObjectAsVec, Value};
 use std::borrow::Cow;
 
+/// A value to be changed, which shares its texts with this one: some are large.
+pub(super) fn copy<'v>(value: &'v Value<'_>) -> Value<'v> {
+    match value {
+        Value::Str(text) => Value::Str(Cow::Borrowed(text)),
+        Value::Array(items) => Value::Array(items.iter().map(copy).collect()),
+        Value::Object(fields) => {
+            Value::Object(fields.iter().map(|(key, field)| (key, copy(field))).collect())
+        }
+        Value::Null => Value::Null,
+        Value::Bool(flag) => Value::Bool(*flag),
+        Value::Number(number) => Value::Number(*number),
+    }
+}
+
 /// The fields of an object, to be changed in place, also of an escaped one.
 pub(super) fn fields_mut<'e, 'v>(value: &'e mut Value<'v>) -> Option<&'e mut ObjectAsVec<'v>> {
     let escaped = tagged::is_escaped(value);

@@ -17,6 +17,7 @@ pub mod error;
 mod foreign;
 mod gemini;
 mod identity;
+mod large;
 mod mark;
 mod media;
 pub mod message;
@@ -51,6 +52,7 @@ pub use react::compare as compare_trajectories;
 pub use tools::{Calling, Tool, Tools};
 pub use trailing::{Rest, end, with_end, without_end};
 
+use crate::large::LARGE;
 use crate::message::{Media, Message};
 use crate::work::WorkDone;
 use serde::de::value::StrDeserializer;
@@ -335,7 +337,9 @@ pub fn take<'a>(format: Format, index: usize, message: &'a Value<'a>) -> Result<
 /// Errors: [`crate::Code::InvalidMessage`] when it is not an object or nests deeper than 128 levels.
 pub fn parse(index: usize, json: &str) -> Result<Value<'_>> {
     work::note(WorkDone::Parses, 1);
-    let value: Value<'_> = serde_json::from_str(json)
+    let large = if json.len() < LARGE { None } else { large::parse(json) };
+    let value: Value<'_> = large
+        .map_or_else(|| serde_json::from_str(json), Ok)
         .map_err(|error| Error::message(index, "", format!("not readable as JSON: {error}")))?;
     if value.is_object() {
         Ok(value)

@@ -140,7 +140,7 @@ pub fn with_media_texts(
     message: &Value<'_>,
     write: &mut dyn FnMut(&ShownMedia<'_>) -> Option<String>,
 ) -> Option<String> {
-    let mut edited = message.clone();
+    let mut edited = edit::copy(message);
     let rules = format.rules();
     put(rules, &mut edited, write).then(|| super::json(&edit::without(&edited, rules.void_fields(message))))
 }

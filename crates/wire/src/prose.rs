@@ -12,7 +12,7 @@ pub fn with_text(format: Format, message: &Value<'_>, nth: usize, text: &str) ->
     // Where the text stands: in the content itself, or in one of its blocks.
     let count = ["content", "parts"].iter().map(|key| places(message, key)).sum::<usize>();
     (0..count).find_map(|place| {
-        let mut edited = message.clone();
+        let mut edited = edit::copy(message);
         put(&mut edited, place, text)?;
         let edited = json(&edited);
         let value = super::parse(0, &edited).ok()?;

@@ -29,7 +29,7 @@ pub fn with_end(format: Format, message: &Value<'_>, text: &str) -> Option<Strin
     if role.as_deref() != Some("user") {
         return None;
     }
-    let mut edited = message.clone();
+    let mut edited = edit::copy(message);
     match said(&mut edited)? {
         Value::Str(said) => *said = Cow::Owned(format!("{said}{GAP}{text}")),
         Value::Array(blocks) if format == Format::Gemini => {
@@ -51,7 +51,7 @@ pub fn end<'a>(message: &'a Value<'a>) -> Option<Cow<'a, str>> {
 
 /// `message` without `text`, which it ends with ([`end`]); libraries make blocks of texts, and texts of blocks.
 pub fn without_end(message: &Value<'_>, text: &str) -> Option<Rest> {
-    let mut edited = message.clone();
+    let mut edited = edit::copy(message);
     let said = said(&mut edited)?;
     let others = if let Value::Array(blocks) = said { blocks.len().saturating_sub(1) } else { 0 };
     let last = match said {

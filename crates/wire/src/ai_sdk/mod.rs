@@ -95,7 +95,7 @@ impl Rules for AiSdk {
         };
         let found = parts(message).iter().enumerate().filter(|(_, part)| is_any(part)).nth(nth);
         let (at, _) = found.filter(|(_, part)| is_call(part))?;
-        let mut edited = message.clone();
+        let mut edited = edit::copy(message);
         let (call, behind) = parts_mut(&mut edited)?.get_mut(at..)?.split_first_mut()?;
         if behind.iter().any(|part| options::is_bound(part)) {
             return None;

@@ -108,7 +108,7 @@ pub(super) fn with_result_text(message: &Value<'_>, nth: usize, text: &str) -> O
     }
     let is_result = |part: &&Value<'_>| kind(part) == "tool-result";
     let result = super::parts(message).iter().filter(is_result).nth(nth)?;
-    let mut edited = message.clone();
+    let mut edited = edit::copy(message);
     let slot =
         super::parts_mut(&mut edited)?.iter_mut().filter(|part| kind(part) == "tool-result").nth(nth)?;
     let output = match tagged::given(result, "output") {

@@ -147,7 +147,7 @@ pub(super) fn with_result_text(message: &Value<'_>, nth: usize, text: &str) -> O
         is_tool(&kind(part)) && !is_true(part, "providerExecuted") && State::of(part) != State::Incomplete
     };
     let (at, part) = parts.iter().enumerate().filter(|(_, part)| has_result(part)).nth(nth)?;
-    let mut edited = message.clone();
+    let mut edited = edit::copy(message);
     let edited_parts = super::parts_mut(&mut edited)?;
     say(part, edited_parts.get_mut(at)?, text);
     let mut position = 0;

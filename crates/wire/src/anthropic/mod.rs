@@ -58,7 +58,7 @@ impl Wire for Anthropic {
 
 impl Rules for Anthropic {
     fn with_result_text(&self, message: &Value<'_>, nth: usize, text: &str) -> Option<String> {
-        let mut edited = message.clone();
+        let mut edited = edit::copy(message);
         let Some(Value::Array(blocks)) = edit::field_mut(&mut edited, "content") else { return None };
         let result =
             blocks.iter_mut().filter(|block| kind(block).as_deref() == Some("tool_result")).nth(nth)?;
@@ -67,7 +67,7 @@ impl Rules for Anthropic {
     }
 
     fn with_call_arguments(&self, message: &Value<'_>, nth: usize, arguments: &str) -> Option<String> {
-        let mut edited = message.clone();
+        let mut edited = edit::copy(message);
         let Some(Value::Array(blocks)) = edit::field_mut(&mut edited, "content") else { return None };
         let is_call = |block: &Value<'_>| kind(block).as_deref() == Some("tool_use");
         let (at, _) = blocks.iter().enumerate().filter(|(_, block)| is_call(block)).nth(nth)?;

@@ -75,7 +75,7 @@ impl Rules for Gemini {
     fn with_result_text(&self, message: &Value<'_>, nth: usize, text: &str) -> Option<String> {
         let parts = names::parts(message).iter().enumerate();
         let (at, _) = parts.filter(|(_, part)| names::FUNCTION_RESPONSE.of(part).is_some()).nth(nth)?;
-        let mut edited = message.clone();
+        let mut edited = edit::copy(message);
         response::write(repair::function_mut(&mut edited, at, names::FUNCTION_RESPONSE)?, text);
         Some(super::json(&edited))
     }
@@ -86,7 +86,7 @@ impl Rules for Gemini {
         if names::is_signed(part) {
             return None;
         }
-        let mut edited = message.clone();
+        let mut edited = edit::copy(message);
         edit::replace_arguments(
             repair::function_mut(&mut edited, at, names::FUNCTION_CALL)?,
             "args",

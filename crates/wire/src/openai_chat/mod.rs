@@ -68,13 +68,13 @@ impl Rules for OpenaiChat {
         if nth > 0 || !is_result {
             return None;
         }
-        let mut edited = message.clone();
+        let mut edited = edit::copy(message);
         edit::replace_text(&mut edited, text);
         Some(super::json(&edited))
     }
 
     fn with_call_arguments(&self, message: &Value<'_>, nth: usize, arguments: &str) -> Option<String> {
-        let mut edited = message.clone();
+        let mut edited = edit::copy(message);
         let Some(Value::Array(calls)) = edit::field_mut(&mut edited, "tool_calls") else { return None };
         // Some servers' signatures stand there.
         let call = calls.get_mut(nth).filter(|call| tagged::given(call, "extra_content").is_none())?;
@@ -106,7 +106,7 @@ impl Rules for OpenaiChat {
         if !reasoning::has_bound(message) {
             return Unbound::Same;
         }
-        let mut edited = message.clone();
+        let mut edited = edit::copy(message);
         let empty = reasoning::unbind(&mut edited);
         let left = edit::without(&edited, &empty);
         let says_nothing = tagged::given(&left, "content").is_none()

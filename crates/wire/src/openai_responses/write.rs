@@ -33,7 +33,7 @@ pub(super) fn text_part<'v>(text: &str) -> Value<'v> {
 /// `None` for an item that is no output, or whose output has no place for a text.
 pub(super) fn with_output_text(item: &Value<'_>, text: &str) -> Option<String> {
     let kind = kind(item)?;
-    let mut edited = item.clone();
+    let mut edited = edit::copy(item);
     match kind.as_ref() {
         "shell_call_output" => replace_streams(edit::field_mut(&mut edited, "output")?, text)?,
         "apply_patch_call_output" => edit::set(&mut edited, "output", edit::text(text)),
@@ -56,7 +56,7 @@ pub(super) fn with_call_arguments(item: &Value<'_>, arguments: &str) -> Option<S
     if kind != "function_call" || server_id(item, &kind).is_some() || caller(item).is_some() {
         return None;
     }
-    let mut edited = item.clone();
+    let mut edited = edit::copy(item);
     edit::replace_arguments(&mut edited, "arguments", arguments)?;
     Some(json(&edited))
 }

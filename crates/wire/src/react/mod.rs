@@ -60,7 +60,7 @@ impl Rules for React {
         if nth > 0 || tagged::given(message, "result").and_then(tagged::text).is_none() {
             return None;
         }
-        let mut edited = message.clone();
+        let mut edited = edit::copy(message);
         edit::set(&mut edited, "result", edit::text(text));
         Some(super::json(&edited))
     }
