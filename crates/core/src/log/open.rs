@@ -12,7 +12,7 @@ use super::stored::{bodies, log_items, view_items};
 use super::watermark;
 use crate::context::{Context, Item, Origin, conserve};
 use crate::error::{Code, Error, Result};
-use crate::step::{Effect, Io, Loss, Notice};
+use crate::step::{Breath, Effect, Io, Loss, Notice};
 use crate::wire::{self, Evidence, Format};
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -122,7 +122,7 @@ impl State {
             let values = filled.iter().map(|(_, body)| wire::parse(0, body)).collect::<Result<Vec<_>>>()?;
             self.plausible.retain(|format| format.wire().evidence(&values) != Evidence::Against);
         }
-        let mut items = Vec::with_capacity(filled.len());
+        let (mut items, mut breath) = (Vec::with_capacity(filled.len()), Breath::default());
         for (origin, body) in filled {
             // The app may still have the object of a message that was erased, and is to hand out what stands in its place.
             let origin = match origin {
@@ -132,6 +132,7 @@ impl State {
                 origin => origin,
             };
             let size = measure(io, &self.settings, self.format(), origin.whose(), &body).await?;
+            breath.after(io, body.len()).await?;
             items.push(Item::new(body, size, origin));
         }
         Ok(items)

@@ -14,7 +14,7 @@ use super::wide;
 use crate::context::{Departed, Origin, Place};
 use crate::error::{Code, Error, Result};
 use crate::keys::batch::{Batch, Key, KeyPart, keys};
-use crate::step::{Io, Scan};
+use crate::step::{Breath, Io, Scan};
 use std::cmp::Ordering;
 use std::collections::HashMap;
 use std::rc::Rc;
@@ -220,7 +220,7 @@ fn missing_view() -> Error {
 
 /// The messages of log rows `from .. to`, with their bodies.
 pub(super) async fn log_items(io: &Io, sid: &str, from: u64, to: u64) -> Result<Vec<Unread>> {
-    let mut items = Vec::new();
+    let (mut items, mut breath) = (Vec::new(), Breath::default());
     let mut next = from;
     while next < to {
         for bytes in log_page(io, sid, next, to).await? {
@@ -230,6 +230,7 @@ pub(super) async fn log_items(io: &Io, sid: &str, from: u64, to: u64) -> Result<
                 items.push((Origin::Message(place), Some(Rc::from(row.body.get()))));
             }
             next += 1;
+            breath.after(io, bytes.len()).await?;
         }
     }
     Ok(items)

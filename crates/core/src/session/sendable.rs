@@ -5,12 +5,12 @@ use super::mend::TO_MENDING;
 use super::operations::{OutItem, out};
 use super::usage::{ContextUsage, usage};
 use crate::compaction::Edit;
-use crate::context::{Fate, Item, Ledger, LedgerEntry};
+use crate::context::{Context, Fate, Item, Ledger, LedgerEntry};
 use crate::error::Result;
 use crate::log::sent::{HandedOut, OmittedMessage, PromptFront};
 use crate::log::{SessionGuard, State};
-use crate::step::Io;
-use crate::wire::{self, Past};
+use crate::step::{Io, LONG};
+use crate::wire::{self, Format, Past};
 use serde_json_borrow::Value;
 use std::rc::Rc;
 
@@ -43,7 +43,7 @@ pub(super) async fn send(
     {
         return Ok(sending);
     }
-    let is_sound = is_sound(&mut guard.state_mut())?;
+    let is_sound = is_sound(io, guard).await?;
     // Before anything is noted: what cannot be loaded changes nothing.
     let mending = if is_sound { None } else { Some(TO_MENDING.enter(io).await?) };
     let nth = {
@@ -75,23 +75,47 @@ pub(super) async fn send(
 
 /// True when the context breaks no rule of its format. Of what was found to break none before, only as much is looked at
 /// as what was added or changed since depends on.
-fn is_sound(state: &mut State) -> Result<bool> {
-    let format = state.format();
-    let settled = state.context.settled();
-    let known = state.past.take().filter(|(of, past)| *of == format && past.messages() <= settled);
+async fn is_sound(io: &Io, guard: &SessionGuard) -> Result<bool> {
+    let (format, context, past) = {
+        let mut state = guard.state_mut();
+        (state.format(), Rc::clone(&state.context), state.past.take())
+    };
+    let known = past.filter(|(of, past)| *of == format && past.messages() <= context.settled());
     let mut past = known.map(|(_, past)| past).unwrap_or_default();
-    let added = parsed(state.context.since(past.messages()))?;
-    let mut is_sound = format.wire().grows(&mut past, &added);
-    if !is_sound && past.messages() > 0 {
+    let is_new = past.messages() == 0;
+    let mut is_sound = grows(io, format, &context, &mut past).await?;
+    if !is_sound && !is_new {
         let mut anew = Past::default();
-        is_sound = format.wire().grows(&mut anew, &parsed(state.context.items())?);
+        is_sound = grows(io, format, &context, &mut anew).await?;
         if is_sound {
             past = anew;
         }
     }
     // What could be sent stays so while an exchange behind it is not whole.
-    state.past = Some((format, past));
+    guard.state_mut().past = Some((format, past));
     Ok(is_sound)
+}
+
+/// Looks at what is behind `past`, as much at once as takes no longer than a frame of a page.
+async fn grows(io: &Io, format: Format, context: &Context, past: &mut Past) -> Result<bool> {
+    let mut most = LONG;
+    loop {
+        let from = past.messages();
+        let (mut to, mut bytes) = (from, 0);
+        while let Some(item) = context.get(to).filter(|_| bytes < most) {
+            bytes += item.body.len();
+            to += 1;
+        }
+        let values = parsed(context.within(from..to))?;
+        let is_sound = format.wire().grows(past, &values);
+        if to == context.len() {
+            return Ok(is_sound);
+        }
+        drop(values);
+        // It may end within an exchange, which is not whole before its last result.
+        most = if past.messages() > from { LONG } else { most.saturating_mul(2) };
+        io.breathe(bytes).await?;
+    }
 }
 
 pub(super) fn parsed(items: &[Item]) -> Result<Vec<Value<'_>>> {
