@@ -93,6 +93,16 @@ pub(crate) fn read_head(bytes: &[u8]) -> Result<SessionRow> {
     decode(bytes)
 }
 
+/// True for the row of commit `ver`, behind which the log ends with the row of hash `head`. Nothing else of it is read: it is
+/// looked at before every prompt.
+pub(crate) fn is_of(bytes: &[u8], ver: u64, head: &str) -> bool {
+    // Inside a text its quotes would be escaped.
+    let field = format!("\"head\":\"{}\"", ids::short(head));
+    sealed(bytes).is_some_and(|(row, of, _)| {
+        of == ver.to_string() && row.windows(field.len()).any(|part| part == field.as_bytes())
+    })
+}
+
 /// Reads what can be read of a row, whatever its seal says.
 pub(crate) fn read_broken(head: &[u8], noted: Option<&[u8]>) -> Option<SessionRow> {
     let row = decode(head).ok()?;

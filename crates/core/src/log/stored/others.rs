@@ -140,12 +140,18 @@ impl SessionGuard {
             let state = self.state();
             (state.sid.clone(), state.row.ver, state.row.head.clone())
         };
-        let is_known = match stored_head(io, &sid).await {
-            // A row that was made again counts its versions anew.
-            Ok(row) => row.map_or(ver == 0, |row| (row.ver, row.head) == (ver, head)) && ver > 0,
-            // Whoever writes next mends it.
-            Err(error) if error.code == Code::StoreCorrupt => true,
-            Err(error) => return Err(error),
+        let stored = wide::read(io, vec![keys::session(&sid)]).await?.into_iter().next().flatten();
+        let is_known = match stored {
+            _ if ver == 0 => false,
+            None => false,
+            Some(stored) if seal::is_of(&stored, ver, &head) => true,
+            Some(stored) => match seal::read_head(&stored) {
+                // A row that was made again counts its versions anew.
+                Ok(row) => (row.ver, row.head) == (ver, head),
+                // Whoever writes next mends it.
+                Err(error) if error.code == Code::StoreCorrupt => true,
+                Err(error) => return Err(error),
+            },
         };
         if is_known { Ok(()) } else { self.refresh(io).await.map(|_| ()) }
     }
@@ -182,12 +188,6 @@ impl SessionGuard {
         io.tell(Effect::Notify(Notice::DataLoss { loss }));
         Ok(())
     }
-}
-
-/// The head of the session's row, which says whether anything was written since.
-async fn stored_head(io: &Io, sid: &str) -> Result<Option<SessionRow>> {
-    let head = wide::read(io, vec![keys::session(sid)]).await?.into_iter().next().flatten();
-    head.map(|head| seal::read_head(&head)).transpose()
 }
 
 /// Why the session of a handle is not in the store any more: somebody deleted it, or what the host knows of it says that it
