@@ -180,18 +180,23 @@ async function triggerFor(name, turns, source, wanted) {
   throw new Error(`${name} does not compact ${wanted} times in ${turns} turns at any trigger`);
 }
 
-/** Longer and longer sessions. */
+/** Longer and longer sessions, each opened again at its end. */
 async function growth() {
-  const rows = [];
-  let before;
-  for (const turns of [500, 1_000, 2_000, 4_000, 8_000]) {
-    const { took, compactions, perTurn, perCompaction } = await measure("session", "engine", turns);
+  const [rows, openings] = [[], []];
+  let [before, first] = [];
+  for (const turns of [625, 1_250, 2_500, 5_000, 10_000]) {
+    const { took, compactions, perTurn, perCompaction, again } = await measure("session", "engine", turns);
+    const [opened, prepared, compacted] = again;
     const grown = before === undefined ? {} : { exponent: exponent(before, took, 2), "bar (exponent)": 1.05 };
     const times = { "per turn (ms)": perTurn, "per compaction (ms)": perCompaction, "total (ms)": took };
     rows.push({ case: `${turns} turns in one session`, compactions, ...times, ...grown, load: load() });
+    const flat = first === undefined ? {} : { exponent: exponent(first.took, opened + prepared, turns / first.turns), "bar (exponent)": 0 };
+    const laps = { "open (ms)": opened, "first prompt (ms)": prepared, "first compaction (ms)": compacted };
+    openings.push({ case: `${turns} turns, compacted on the way: opened again`, ...laps, ...flat, load: load() });
     before = took;
+    first ??= { took: opened + prepared, turns };
   }
-  return rows;
+  return [...rows, ...openings];
 }
 
 /** A session that is opened again, and its first prompt. */

@@ -30,12 +30,27 @@ export async function ours(options) {
  */
 const ways = {
   async engine() {
-    const session = await ours({ contextWindow: WINDOW });
+    const { memoryStore } = await import("context-compactor");
+    const options = { contextWindow: WINDOW, store: memoryStore(), id: "bench" };
+    const session = await ours(options);
     const way = { compactions: 0, shape: (message) => message };
     session.on("compact", () => way.compactions++);
     // A summary that is not accepted is asked for again, later, and then made without a model: not what is measured.
     session.on("warning", ({ code, message }) => code === "summary_failed" && (way.refused = message));
-    return Object.assign(way, { append: (...messages) => session.append(...messages), ask: () => session.prepare() });
+    /** Opens the session again: that, its first prompt, and a summary, for which the log is read. */
+    const again = async () => {
+      await session.close();
+      const laps = [clock()];
+      const other = await ours(options);
+      laps.push(clock());
+      await other.prepare();
+      laps.push(clock());
+      const { success } = await other.compact();
+      laps.push(clock());
+      if (!success) throw new Error("not compacted");
+      return laps.slice(1).map((lap, nth) => lap - laps[nth]);
+    };
+    return Object.assign(way, { append: (...messages) => session.append(...messages), ask: () => session.prepare(), again });
   },
 
   async langchain(trigger) {
@@ -152,7 +167,7 @@ export async function session(name, turns, { trigger = WINDOW * 0.8, source } = 
   const share = took / (sum(plain) + sum(compacted));
   const perTurn = (sum(plain) / plain.length) * share;
   const perCompaction = way.compactions ? (sum(compacted) * share - compacted.length * perTurn) / way.compactions : undefined;
-  return { took, perTurn, perCompaction, compactions: way.compactions };
+  return { took, perTurn, perCompaction, compactions: way.compactions, again: await way.again?.() };
 }
 
 /**

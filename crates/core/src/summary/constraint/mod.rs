@@ -106,7 +106,8 @@ fn is_constraint(sentence: &str) -> bool {
     }
     let clauses: Vec<Vec<String>> = own.split(is_clause_end).map(words_of).collect();
     let whole: Vec<&str> = clauses.iter().flatten().map(String::as_str).take(LONGEST_CLAUSE).collect();
-    TABLES.iter().any(|(language, table)| {
+    let is_ascii = own.is_ascii();
+    TABLES.iter().filter(|(_, table)| table.is_latin || !is_ascii).any(|(language, table)| {
         let opens = clauses.iter().any(|clause| {
             let words: Vec<&str> = clause.iter().map(String::as_str).take(LONGEST_CLAUSE).collect();
             let leads = words.iter().take_while(|word| language.leads.contains(word)).count();
@@ -119,6 +120,8 @@ fn is_constraint(sentence: &str) -> bool {
 
 /// The tables of a language, to be looked up.
 struct LanguageTable {
+    /// A sentence in ASCII may be of it.
+    is_latin: bool,
     opens: Index,
     holds: Index,
     unless: Index,
@@ -126,6 +129,7 @@ struct LanguageTable {
 
 static TABLES: LazyLock<Vec<(&Language, LanguageTable)>> = LazyLock::new(|| {
     let table = |language: &'static Language| LanguageTable {
+        is_latin: language.verbs.iter().any(|verb| verb.is_ascii()),
         opens: Index::new(language.opens, language.verbs),
         holds: Index::new(language.holds, language.verbs),
         unless: Index::new(language.unless, language.verbs),

@@ -52,8 +52,8 @@ pub(super) fn id(kind: FactKind, name: &str) -> Option<u64> {
 /// The last two components of a path: one file is named from several folders.
 pub(in super::super) fn last_two(path: &str) -> &str {
     let path = path.trim_end_matches(['/', '\\']);
-    let mut ends = path.rmatch_indices(['/', '\\']).map(|(at, _)| at);
-    match ends.nth(1) {
+    let is_end = |(at, byte): (usize, u8)| matches!(byte, b'/' | b'\\').then_some(at);
+    match path.bytes().enumerate().rev().filter_map(is_end).nth(1) {
         Some(at) => path.get(at + 1..).unwrap_or(path),
         None => path.trim_start_matches("./"),
     }

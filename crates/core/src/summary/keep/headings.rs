@@ -1,6 +1,8 @@
 //! Headings in the language of the conversation.
 
 use super::super::quote::RULES;
+use std::collections::HashMap;
+use std::sync::LazyLock;
 
 /// The sections of a layer, in their order.
 pub(super) const GOAL: usize = 0;
@@ -96,6 +98,27 @@ const LATIN: [(&[&str], Headings); 5] = [
 ];
 
 const ENGLISH_WORDS: [&str; 10] = ["the", "and", "is", "to", "of", "in", "it", "for", "that", "this"];
+
+/// Who has a small word.
+#[derive(Default)]
+struct Speakers {
+    english: bool,
+    latin: [bool; LATIN.len()],
+}
+
+static SMALL_WORDS: LazyLock<HashMap<&'static str, Speakers>> = LazyLock::new(|| {
+    let mut all: HashMap<&str, Speakers> = HashMap::new();
+    for word in ENGLISH_WORDS {
+        all.entry(word).or_default().english = true;
+    }
+    for (nth, (words, _)) in LATIN.iter().enumerate() {
+        for word in *words {
+            all.entry(word).or_default().latin.get_mut(nth).into_iter().for_each(|theirs| *theirs = true);
+        }
+    }
+    all
+});
+
 const RUSSIAN: Headings = [
     "Цель",
     "Требования",
@@ -137,10 +160,10 @@ impl Spoken {
             }
         }
         for word in text.split(|c: char| !c.is_alphanumeric()).filter(|word| (1..=5).contains(&word.len())) {
-            let word = word.to_lowercase();
-            self.english += usize::from(ENGLISH_WORDS.contains(&word.as_str()));
-            for (count, (words, _)) in self.latin.iter_mut().zip(&LATIN) {
-                *count += usize::from(words.contains(&word.as_str()));
+            let Some(speakers) = SMALL_WORDS.get(word.to_lowercase().as_str()) else { continue };
+            self.english += usize::from(speakers.english);
+            for (count, is_theirs) in self.latin.iter_mut().zip(speakers.latin) {
+                *count += usize::from(is_theirs);
             }
         }
     }
