@@ -6,6 +6,9 @@
  * A call that is much shorter than the one before stands behind a compaction of the agent's own, whose result is in no
  * transcript: a session begins there, and the call is not judged. A source shows all that its model saw when reported growth is that of the
  * messages: at most one growth in twenty is more than half off. Sources of which that is not true hide a part.
+ *
+ * Bounds are those of text: growth that is half or twice what it is estimated at is of something else, and not judged by them.
+ * How they learn from reports was chosen by the first of every two sessions of tau: the second ones judge.
  */
 
 import { memoryStore, openSession } from "context-compactor";
@@ -50,11 +53,13 @@ export async function run() {
     for (const record of transcripts(source.file) ?? []) {
       if (!record.meta?.usage) continue;
       const name = source.byModel ? `${source.name}: ${firstModel(record)}` : source.name;
-      if (!rows.has(name)) rows.set(name, []);
-      rows.get(name).push(...(await replay(record, source)));
+      if (!rows.has(name)) rows.set(name, { sessions: 0, calls: [] });
+      const of = rows.get(name);
+      const isJudged = of.sessions++ % 2 === 1 || !source.byModel;
+      of.calls.push(...(await replay(record, source)).map((call) => ({ ...call, isJudged })));
     }
   }
-  return [...rows].filter(([, calls]) => calls.length >= 20).map(([name, calls]) => row(name, calls));
+  return [...rows].filter(([, { calls }]) => calls.length >= 20).map(([name, { calls }]) => row(name, calls));
 }
 
 /** The calls of a transcript that a report came before: what was said about each, and what it cost. */
@@ -80,8 +85,8 @@ export async function replay(record, { format, usage, calls }) {
     }
     await session.append(...record.messages.slice(appended, end));
     appended = end;
-    const { usedTokens } = (await session.prepare()).usage;
-    if (last > 0 && cost > last) judged.push({ said: usedTokens, cost, before: last });
+    const { usedTokens, low, high } = (await session.prepare()).usage;
+    if (last > 0 && cost > last) judged.push({ said: usedTokens, low, high, cost, before: last });
     session.context.recordUsage(reported);
     last = cost;
   }
@@ -93,6 +98,9 @@ export function row(name, calls) {
   const off = calls.map(({ said, cost }) => Math.abs(said / cost - 1) * 100);
   const grown = calls.map(({ said, cost, before }) => ({ by: cost - before, said: said - before }));
   const large = grown.filter(({ by }) => by >= LARGE);
+  const ofText = calls.filter(({ said, cost, before }) => cost - before <= 2 * (said - before) && said - before <= 2 * (cost - before));
+  const judged = ofText.filter(({ isJudged = true }) => isJudged);
+  const width = (of) => share(judged.map(({ low, high, ...call }) => ((high - low) / of(call)) * 100), 0.5);
   const strange = large.filter(({ by, said }) => by > said * 1.5 || said > by * 1.5).length / large.length;
   return {
     case: name,
@@ -102,6 +110,9 @@ export function row(name, calls) {
     "90 % are within (%)": share(off, 0.9),
     "calls within 2 % (%)": (off.filter((one) => one <= 2).length / off.length) * 100,
     "new text, median (%)": share(large.map(({ by, said }) => Math.abs(said / by - 1) * 100), 0.5),
+    "bounds hold (%)": (judged.filter(({ low, cost, high }) => low <= cost && cost <= high).length / judged.length) * 100,
+    "width, of the prompt (%)": width(({ said }) => said),
+    "width, of new text (%)": width(({ said, before }) => said - before),
     "shows all that was sent": strange <= 0.05 ? "yes" : "no",
   };
 }

@@ -26,8 +26,64 @@ const classes = Uint8Array.from({ length: 256 }, (_, byte) => {
   return KINDS.findIndex((kind) => kind.test(String.fromCharCode(byte)));
 });
 
+/** Units of a text that are counted as they are; of a longer one the host encodes pieces of so many, which is faster. */
+const SHORT = 48;
+const PIECE = 1 << 14;
+
+const encoder = new TextEncoder();
+const bytes = new Uint8Array(3 * PIECE);
+/** Called so that hosts need not know how a text is kept: there are more ways than a call by name remembers. */
+const { charCodeAt } = String.prototype;
+
 /** Estimated tokens of a text: 0 of the empty one, at least 1 of any other. */
-export function tokensOf(text: string, { pairs, contexts, runs }: Weights): number {
+export function tokensOf(text: string, weights: Weights): number {
+  return text.length > SHORT ? tokensOfLong(text, weights) : tokensOfShort(text, weights);
+}
+
+function tokensOfLong(text: string, { pairs, contexts, runs }: Weights): number {
+  const { length } = text;
+  let last = 0;
+  let context = BEFORE;
+  let run = 0;
+  let units = 0;
+  let inRuns = 0;
+  for (let at = 0, end; at < length; at = end) {
+    end = endOfPiece(text, at);
+    const { written } = encoder.encodeInto(end - at === length ? text : text.slice(at, end), bytes);
+    for (let nth = 0; nth < written; nth++) {
+      const byte = bytes[nth] as number;
+      // Beyond ASCII a run is of characters of three bytes.
+      const goesOn = byte === ((last >> ((byte >> 7) << 4)) & 0xff);
+      last = (last << 8) | byte;
+      context = ((context << 3) | (classes[byte] as number)) & 0xfff;
+      run = goesOn ? run + 1 : 0;
+      if (run < RUN) units += (pairs[last & 0xffff] as number) + (contexts[context] as number);
+      else if (byte < 0x80) inRuns += runs[byte] as number;
+      else if (((last >> 16) & 0xff) >= 0xe0) inRuns += runs[ofThree(last)] as number;
+    }
+  }
+  return total(units, inRuns);
+}
+
+/** Where the piece of a text ends that begins at `at`: not within a pair of surrogates. */
+function endOfPiece(text: string, at: number): number {
+  const end = at + PIECE;
+  if (end >= text.length) return text.length;
+  const unit = charCodeAt.call(text, end - 1);
+  return unit >= 0xd800 && unit < 0xdc00 ? end - 1 : end;
+}
+
+/** Where the weight of a character of three bytes is, the last of which are these: those that rules and bars are made of have one each. */
+function ofThree(last: number): number {
+  return 0x80 | ((13 * (last >> 16) + 118 * (last >> 8) + last) & 0x7f);
+}
+
+/** Tokens of a text that is not empty. */
+function total(units: number, inRuns: number): number {
+  return Math.max(1, Math.floor((units * (RUN_SCALE / SCALE) + inRuns) / RUN_SCALE + 0.5));
+}
+
+function tokensOfShort(text: string, { pairs, contexts, runs }: Weights): number {
   const { length } = text;
   // The last four bytes, their classes, and how many bytes go on with a run. No list: hosts are slow to see through one here.
   let last = 0;
@@ -36,7 +92,7 @@ export function tokensOf(text: string, { pairs, contexts, runs }: Weights): numb
   let units = 0;
   let inRuns = 0;
   for (let at = 0; at < length; at++) {
-    let code = text.charCodeAt(at);
+    let code = charCodeAt.call(text, at);
     if (code < 0x80) {
       run = code === (last & 0xff) ? run + 1 : 0;
       last = (last << 8) | code;
@@ -52,7 +108,7 @@ export function tokensOf(text: string, { pairs, contexts, runs }: Weights): numb
       code = 0xc0 | (code >> 6);
     } else {
       if (code >= 0xd800 && code < 0xe000) {
-        const next = at + 1 < length ? text.charCodeAt(at + 1) : 0;
+        const next = at + 1 < length ? charCodeAt.call(text, at + 1) : 0;
         // A lone surrogate has no UTF-8.
         code = code < 0xdc00 && next >= 0xdc00 && next < 0xe000 ? 0x10000 + ((code - 0xd800) << 10) + (next - 0xdc00) : 0xfffd;
         if (code > 0xffff) at++;
@@ -66,14 +122,14 @@ export function tokensOf(text: string, { pairs, contexts, runs }: Weights): numb
       last = (last << 8) | code;
       context = ((context << 3) | (classes[code] as number)) & 0xfff;
       if (run < RUN) units += (pairs[last & 0xffff] as number) + (contexts[context] as number);
-      // The third of three bytes: those that rules and bars are made of have a weight each.
-      else if (((last >> 16) & 0xff) >= 0xe0) inRuns += runs[0x80 | ((13 * (last >> 16) + 118 * (last >> 8) + last) & 0x7f)] as number;
+      // The third of three bytes.
+      else if (((last >> 16) & 0xff) >= 0xe0) inRuns += runs[ofThree(last)] as number;
       if (rest === 0) break;
       code = rest & 0xff;
       rest >>>= 8;
     }
   }
-  return length && Math.max(1, Math.floor((units * (RUN_SCALE / SCALE) + inRuns) / RUN_SCALE + 0.5));
+  return length && total(units, inRuns);
 }
 
 /** Characters of a text, of which a lone surrogate is one. */

@@ -220,6 +220,11 @@ export interface CompactionPreview extends Plan {
 export interface ContextUsage {
   /** Tokens of the next prompt. */
   usedTokens: number;
+  /** Lower bound: about 99 of 100 prompts have from `low` to `high` tokens, of what the session knows. After `recordUsage` only
+   *  what came since is estimated, and the bounds follow how far reports were off. `usedTokens` with the option `tokenCounter`. */
+  low: number;
+  /** Upper bound. */
+  high: number;
   /** The context window, in tokens. */
   maxTokens: number;
   /** Neither `model` nor `contextWindow` was given: `maxTokens` is an assumed 200,000. */

@@ -2,8 +2,10 @@
 
 import assert from "node:assert/strict";
 import { after, test } from "node:test";
+import { execFileSync } from "node:child_process";
+import { memoryStore, openSession } from "context-compactor";
 import { estimateTokens, loadTokenizer } from "context-compactor/tokens";
-import { fails } from "../support/api.mjs";
+import { chat, exchange, fails } from "../support/api.mjs";
 import { classes, generator, samples } from "../support/corpus.mjs";
 import { agree, names, open } from "../support/exact.mjs";
 import { random as randomText } from "../support/unicode.mjs";
@@ -161,6 +163,60 @@ test("the texts of a history are counted exactly, the rest as estimateTokens cou
   assert.throws(() => tokenizer.countMessages([], { model: "gpt-4o" }), fails("invalid_option"));
   const wrong = [{ role: "user", content: 7 }];
   assert.throws(() => tokenizer.countMessages(wrong, { format: "openai-chat" }), fails("invalid_message"));
+});
+
+test("P26: with a tokenizer's countMessages a session is exact from the first append: reopened, compacted, with a system prompt", async () => {
+  for (const encoding of names) {
+    const { countMessages } = await loadTokenizer(encoding);
+    const store = memoryStore();
+    const systemPrompt = "Be brief, and name the file. ".repeat(9);
+    const options = { store, id: "a", contextWindow: 20_000, maxOutputTokens: 1_000, systemPrompt, tokenCounter: countMessages };
+    const isExact = ({ usedTokens, low, high }, messages) => {
+      assert.equal(usedTokens, countMessages([{ role: "user", content: systemPrompt }, ...messages], { format: "openai-chat" }));
+      assert.deepEqual([low, high], [usedTokens, usedTokens]);
+    };
+    const history = [...chat(60), ...exchange(1), ...chat(60)];
+    const session = await openSession(options);
+    await session.append(...history.slice(0, 50));
+    await session.append(...history.slice(50));
+    const prepared = await session.prepare();
+    isExact(prepared.usage, prepared.messages);
+    assert.notEqual(prepared.usage.usedTokens, estimateTokens([{ role: "user", content: systemPrompt }, ...prepared.messages]));
+    assert.ok((await session.compact()).success);
+    const compacted = await session.prepare();
+    assert.ok(compacted.messages.length < history.length);
+    isExact(compacted.usage, compacted.messages);
+    await session.close();
+    const again = await openSession(options);
+    const reopened = await again.prepare();
+    isExact(reopened.usage, reopened.messages);
+    await again.close();
+  }
+});
+
+test("P26: no vocabulary is fetched that nobody asked for", () => {
+  const hook = `export async function resolve(name, context, next) {
+    if (/vocabular/.test(name)) throw new Error("a vocabulary was asked for: " + name);
+    return next(name, context);
+  }`;
+  const program = `
+    import { register } from "node:module";
+    register("data:text/javascript," + encodeURIComponent(${JSON.stringify(hook)}));
+    globalThis.fetch = () => { throw new Error("something was fetched"); };
+    const { openSession } = await import("context-compactor");
+    const { estimateTokensDetailed, ready } = await import("context-compactor/tokens");
+    await ready({ model: "gpt-4" });
+    estimateTokensDetailed("Hello", { model: "gpt-4" });
+    const session = await openSession({ store: "memory", model: "gpt-4o" });
+    await session.append({ role: "user", content: "Hello" });
+    await session.prepare();
+    session.context.recordUsage({ inputTokens: 20, outputTokens: 1 });
+    await session.close();
+    console.log("done");
+    await import("context-compactor-vocabularies/o200k_base").catch(({ message }) => console.log(message));
+  `;
+  const said = execFileSync(process.execPath, ["--input-type=module", "--eval", program], { cwd: new URL("..", import.meta.url), encoding: "utf8" });
+  assert.match(said, /^done\na vocabulary was asked for/);
 });
 
 test("Z18: there is one tokenizer of each vocabulary; without one, and without its package, the error names that", async () => {

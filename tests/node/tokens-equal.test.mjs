@@ -82,6 +82,33 @@ test("P22: runs cost the same wherever they are, here and in the engine", () => 
   }
 });
 
+test("P27: short texts and long ones cost what the engine says, however the host keeps them", () => {
+  const random = generator(277);
+  const signs = ["a", "the ", "0123456789", "\n", "-", "é", "字", "─", "😀", "\ud800", "\udc00"];
+  const part = (length) => {
+    let text = "";
+    while (text.length < length) text += signs[random(signs.length)].repeat(1 + random(random(9) === 0 ? 60 : 3));
+    return text.slice(0, length);
+  };
+  const ways = [
+    (text) => text,
+    // A slice, a join that was never made one, and one that was.
+    (text) => `xx${text}`.slice(2),
+    (text) => text.slice(0, text.length >> 1) + text.slice(text.length >> 1),
+    (text) => JSON.parse(JSON.stringify(text)),
+    (text) => Object.keys({ [`${text}x`]: 1 })[0].slice(0, -1),
+  ];
+  // Where short ends, and around the ends of pieces, with half of a pair before, at and behind them.
+  const lengths = [47, 48, 49, 16_383, 16_384, 16_385, 32_767, 32_768, 32_769];
+  for (let nth = 0; nth < 900; nth++) {
+    const text = part(nth < 450 ? lengths[nth % lengths.length] : 1 + random(100));
+    sameAsEngine(ways[nth % ways.length](text), { model: MODELS[random(MODELS.length)] });
+  }
+  for (const before of ["a", "字"]) {
+    for (let at = 16_380; at < 16_390; at++) sameAsEngine(`${before.repeat(at)}😀😀😀${"─".repeat(40)}\ud83d`, {});
+  }
+});
+
 /** Histories of each format that are valid, and some that are not. */
 function seeds() {
   const vectors = files.flatMap((name) => load(name).map(({ messages, format }) => ({ messages, format })));

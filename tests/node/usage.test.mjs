@@ -60,6 +60,36 @@ test("what was learned is stored by close, explained, and of one model", async (
   await third.close();
 });
 
+test("P25: a prompt that was reported has no bounds, and what comes after it those of the session's reports", async () => {
+  const store = memoryStore();
+  const session = await openSession(options({ store, id: "a", model: "gpt-5.1" }));
+  const bounds = ({ low, usedTokens, high }) => {
+    assert.ok(low <= usedTokens && usedTokens <= high, `${low} ${usedTokens} ${high}`);
+    return high - low;
+  };
+  assert.equal(bounds(session.context.usage()), 0);
+  await session.append(...chat(20));
+  const { usage } = await session.prepare();
+  assert.ok(bounds(usage) > usage.usedTokens / 20);
+  session.context.recordUsage({ inputTokens: usage.usedTokens + 700, outputTokens: 1 });
+  assert.equal(bounds(session.context.usage()), 0);
+  const widths = [];
+  for (let nth = 0; nth < 12; nth++) {
+    await session.append(...chat(2));
+    const { usage } = await session.prepare();
+    widths.push(bounds(usage));
+    session.context.recordUsage({ inputTokens: usage.usedTokens + 1, outputTokens: 1 });
+  }
+  assert.ok(widths.every((width, nth) => width > 0 && (nth === 0 || width <= widths[nth - 1])), widths.join());
+  assert.ok(widths.at(-1) < (widths[0] * 2) / 3, widths.join());
+  await session.append(...chat(2));
+  const { low, high } = session.context.usage();
+  await session.close();
+  const again = await openSession(options({ store, id: "a", model: "gpt-5.1" }));
+  assert.deepEqual([again.context.usage().low, again.context.usage().high], [low, high], "they are stored");
+  await again.close();
+});
+
 test("a tokenCounter is never corrected", async () => {
   const session = await openSession(options({ tokenCounter: (messages) => messages.length * 10 }));
   await session.append(...chat(1));
@@ -102,6 +132,7 @@ test("on pi's recorded session nine of ten prompts are within 2 %", async (t) =>
   assert.ok(found.calls > 400);
   assert.ok(found["calls within 2 % (%)"] >= 90, JSON.stringify(found));
   assert.ok(found["whole prompt, mean (%)"] <= 1, JSON.stringify(found));
+  assert.ok(found["width, of the prompt (%)"] <= 1, JSON.stringify(found));
 });
 
 await Promise.all(["claude-sonnet-4-5", "claude-opus-4-8", "gemini-3-pro"].map((model) => ready({ model })));

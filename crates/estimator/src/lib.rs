@@ -147,6 +147,11 @@ impl Family {
     }
 }
 
+/// Bytes of a text that are of characters beyond ASCII.
+pub fn beyond_ascii(text: &str) -> usize {
+    text.bytes().map(|byte| usize::from(byte >> 7)).sum()
+}
+
 /// Weights laid out for counting, in bytes one after the other.
 #[derive(Debug)]
 #[repr(C)]

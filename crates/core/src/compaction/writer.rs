@@ -17,6 +17,7 @@ use crate::error::{Code, Error, Result};
 use crate::log::{Job, View};
 use crate::message::Role;
 use crate::policy::Rung;
+use crate::tokens::Bounds;
 use crate::wire::{self, Author};
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -159,7 +160,8 @@ fn stand_in(view: &View, proposal: &Proposal, own: usize, started: u64) -> Resul
         ..SummaryMeta::default()
     };
     let role = if proposal.author == Author::Assistant { Role::Assistant } else { Role::User };
-    let size = Size { tokens, role, calls: 0, results: 0, is_bound: false, clearable: 0 };
+    let texts = Bounds::default();
+    let size = Size { tokens, role, calls: 0, results: 0, is_bound: false, clearable: 0, texts };
     let origin = Origin::Summary {
         checkpoint,
         covers: proposal.covers(),

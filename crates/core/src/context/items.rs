@@ -5,6 +5,7 @@ use super::offload::Offload;
 use super::origin::{Departed, Origin, Why};
 use crate::message::Role;
 use crate::order;
+use crate::tokens::Bounds;
 use crate::wire::work::{self, WorkDone};
 use std::cell::Cell;
 use std::collections::BTreeMap;
@@ -45,6 +46,8 @@ pub struct Size {
     pub is_bound: bool,
     /// Tokens of its results and inputs that are long enough to be cleared, by the estimator.
     pub clearable: usize,
+    /// What the bounds of its tokens depend on.
+    pub texts: Bounds,
 }
 
 /// Replaces `remove` items from `at` on by `insert`; positions are those before any splice of the same change.
@@ -89,11 +92,14 @@ pub struct Totals {
     pub by_server: usize,
     /// Bytes of all messages as JSON in UTF-8.
     pub bytes: usize,
+    /// What the bounds of their tokens depend on.
+    pub texts: Bounds,
 }
 
 impl Totals {
     fn add(&mut self, item: &Item) {
         self.shift(item, usize::saturating_add);
+        self.texts = self.texts.and(&item.size.texts);
         if item.origin.place().is_some() {
             self.largest = self.largest.max(item.size.tokens);
         }
@@ -101,6 +107,7 @@ impl Totals {
 
     fn remove(&mut self, item: &Item) {
         self.shift(item, usize::saturating_sub);
+        self.texts = self.texts.without(&item.size.texts);
     }
 
     fn shift(&mut self, item: &Item, by: fn(usize, usize) -> usize) {

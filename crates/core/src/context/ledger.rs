@@ -382,9 +382,7 @@ mod tests {
     use super::*;
     use crate::context::{Item, Size};
     use crate::message::Role;
-
-    const SIZE: Size =
-        Size { tokens: 1, role: Role::User, calls: 0, results: 0, is_bound: false, clearable: 0 };
+    use crate::tokens::Bounds;
 
     /// A summary of so many messages, every fourth with an offload and every tenth quoted, and a message behind it.
     fn context(messages: usize) -> Context {
@@ -405,7 +403,10 @@ mod tests {
             made: None,
         };
         let last = Origin::Message(Place { seq: messages as u64, index: messages });
-        [origin, last].into_iter().map(|origin| Item::new("{}".into(), SIZE, origin)).collect()
+        let texts = Bounds::default();
+        let size =
+            Size { tokens: 1, role: Role::User, calls: 0, results: 0, is_bound: false, clearable: 0, texts };
+        [origin, last].into_iter().map(|origin| Item::new("{}".into(), size, origin)).collect()
     }
 
     #[test]

@@ -30,7 +30,7 @@ use crate::policy::{Settings, clearable};
 use crate::redact::{SearchedTexts, Secrets};
 use crate::step::Io;
 use crate::summary::keep::Collected;
-use crate::tokens::{Calibrations, Sent};
+use crate::tokens::{Bounds, Calibrations, Sent};
 use crate::wire::{self, Format, Past};
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -70,6 +70,8 @@ pub(crate) struct State {
     pub(crate) tool_tokens: usize,
     /// The part of the app's live facts, which stand behind the messages.
     pub(crate) live_tokens: usize,
+    /// What the bounds of all of them depend on.
+    pub(crate) fixed_texts: Bounds,
     /// The model was told how much room is left, and there was no more since.
     pub(crate) told_room: bool,
     /// The call with which the model asked to begin anew, once a prepare has done so: what is undone stays so (`X11`).
@@ -137,6 +139,8 @@ pub(crate) struct Fixed {
     pub(crate) tools: usize,
     /// Of live facts.
     pub(crate) live: usize,
+    /// What their bounds depend on.
+    pub(crate) texts: Bounds,
 }
 
 impl State {
@@ -207,6 +211,7 @@ impl State {
             prompt_tokens: 0,
             tool_tokens: 0,
             live_tokens: 0,
+            fixed_texts: Bounds::default(),
             told_room: false,
             began_anew: None,
             recalls: false,
@@ -282,6 +287,7 @@ impl State {
         self.prompt_tokens = fixed.prompt;
         self.tool_tokens = fixed.tools;
         self.live_tokens = fixed.live;
+        self.fixed_texts = fixed.texts;
     }
 
     /// Tokens of what stands before the messages of the next prompt.
@@ -336,12 +342,14 @@ pub(crate) async fn measure(
 
 /// What a message costs by the estimator, and what it holds.
 pub(crate) fn size_of(settings: &Settings, message: &Message<'_>) -> Size {
+    let mut texts = Bounds::default();
     Size {
-        tokens: settings.estimator.message(message),
+        tokens: settings.estimator.message_within(message, &mut texts),
         role: message.role,
         calls: message.calls().count(),
         results: message.results().count(),
         is_bound: !message.parts.iter().all(|part| matches!(part, Part::Text(_) | Part::Media(_))),
         clearable: clearable(settings, message),
+        texts,
     }
 }

@@ -1,9 +1,9 @@
 //! How many tokens a prompt has: by the estimate, and by what providers counted.
 
 use super::state::State;
-use crate::context::Context;
+use crate::context::{Context, Size};
 use crate::message::Role;
-use crate::tokens::{Calibration, Corrected, Sent};
+use crate::tokens::{Bounds, Calibration, Corrected, Sent};
 use crate::wire::provider::Usage;
 use std::rc::Rc;
 
@@ -21,6 +21,26 @@ impl State {
     /// An estimate of a whole prompt, corrected by what was reported. The app's own counter is not corrected.
     pub(crate) fn corrected(&self, estimated: usize) -> usize {
         self.calibration().map_or(estimated, |known| known.correct(estimated))
+    }
+
+    /// Bounds of all tokens of a prompt with this context, of which the session knows all: those of what came after the prompt that
+    /// was reported last, where it goes on from that. The app's own counter is taken at its word.
+    pub(crate) fn bounds_with(&self, context: &Context) -> (usize, usize) {
+        let estimated = self.estimated(context);
+        let used = self.corrected(estimated);
+        if self.settings.app_counts {
+            return (used, used);
+        }
+        let texts = self.texts_with(context);
+        let (below, above) = match self.calibration() {
+            Some(known) => known.off(estimated, self.generation(), &texts, self.settings.estimator),
+            None => texts.off(estimated, self.settings.estimator),
+        };
+        (used.saturating_sub(below), used.saturating_add(above))
+    }
+
+    fn texts_with(&self, context: &Context) -> Bounds {
+        context.totals().texts.and(&self.fixed_texts)
     }
 
     /// What parts of the context take of its corrected tokens: theirs, or less in proportion.
@@ -52,7 +72,8 @@ impl State {
 
     /// A prompt goes out that is estimated at so many tokens, uncorrected.
     pub(crate) fn note_sent(&mut self, estimated: usize) {
-        self.sent = Some(Sent { estimated, generation: self.generation() });
+        let texts = self.texts_with(&self.context);
+        self.sent = Some(Sent { estimated, generation: self.generation(), texts });
     }
 
     /// Learns what the provider counted for the last prompt, and what it cost; false when the count cannot be that prompt's.
@@ -65,11 +86,15 @@ impl State {
             // Where the app sends the messages as it has them: all but the answer, when that was appended already.
             let answer =
                 self.context.items().iter().rev().take_while(|item| item.size.role == Role::Assistant);
-            let answer: usize = answer.map(|item| item.size.tokens).sum();
-            let estimated = self.estimated(&self.context).saturating_sub(answer);
-            Sent { estimated, generation: self.generation() }
+            let mut texts = self.texts_with(&self.context);
+            let mut estimated = self.estimated(&self.context);
+            for Size { tokens, texts: own, .. } in answer.map(|item| item.size) {
+                texts = texts.without(&own);
+                estimated = estimated.saturating_sub(tokens);
+            }
+            Sent { estimated, generation: self.generation(), texts }
         });
         let model = self.model().to_string();
-        self.calibrations.report(&model, sent, usage.input)
+        self.calibrations.report(&model, sent, usage.input, self.settings.estimator)
     }
 }

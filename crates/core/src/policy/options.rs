@@ -88,7 +88,8 @@ pub static OPTIONS: &[Row] = &[
     Row::count("prices.ttlMs", 0).default("300,000").doc(doc!("How long the provider's cache keeps an unused prompt, in ms.")),
     Row::value("prices.tiers", "ModelPrices[\"tiers\"]").doc(doc!("Prices of larger prompts, in USD per million tokens.")),
     Row::function("tokenCounter", "(messages: Message[]) => number")
-        .doc(doc!("Counts tokens exactly, in place of the estimate. Called with one message at a time; returns a whole number of tokens.")),
+        .doc(doc!("Counts tokens exactly, in place of the estimate. Called with one message at a time; returns a whole number of tokens. \
+            `countMessages` of `loadTokenizer` is such a function.")),
     Row::group("compactAt").default("`balanced`: 75 % of the window up to 128,000 tokens, 96,000 tokens up to 192,000, half of it above; at most \
         90 % of what is left after the answer; other presets: see docs/presets.md")
         .doc(doc!("When to compact: at this many tokens, or at this fraction of the window. Give one of the two.")),

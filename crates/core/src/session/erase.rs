@@ -22,6 +22,7 @@ use crate::log::{LogReader, SCHEMA, SessionGuard, Walk, keyed, offloads, seal, w
 use crate::message::Role;
 use crate::redact::{Erasure, Own};
 use crate::step::{Effect, Io, LogLevel, Machine, Progress, Stage};
+use crate::tokens::Bounds;
 use crate::wire;
 use serde_json::value::RawValue;
 use std::rc::Rc;
@@ -334,7 +335,9 @@ impl<'a> ErasedCopy<'a> {
             other => (other, body),
         };
         // Sizes are not stored.
-        let size = Size { tokens: 0, role: Role::User, calls: 0, results: 0, is_bound: false, clearable: 0 };
+        let texts = Bounds::default();
+        let size =
+            Size { tokens: 0, role: Role::User, calls: 0, results: 0, is_bound: false, clearable: 0, texts };
         Ok(Item::new(body, size, origin))
     }
 

@@ -117,6 +117,7 @@ impl ForkDraft {
         child.fixed_tokens = parent.fixed_tokens;
         child.prompt_tokens = parent.prompt_tokens;
         child.tool_tokens = parent.tool_tokens;
+        child.fixed_texts = parent.fixed_texts;
         child.recalls = parent.recalls;
         child.max_batch_ops = parent.max_batch_ops;
         let (id, sid, seq) = (row.id.clone(), parent.sid.clone(), row.next_seq);

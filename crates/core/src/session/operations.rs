@@ -425,7 +425,12 @@ async fn count_fixed(
             let body: Rc<str> = Rc::from(format.wire().text_message(Author::User, text, "", None));
             io.count(MessageSource::Ours, &body).await?
         } else {
-            if what == TOOLS { settings.estimator.tools(text) } else { settings.estimator.text(text) }
+            let (estimator, texts) = (settings.estimator, &mut counted.texts);
+            if what == TOOLS {
+                estimator.tools_within(text, texts)
+            } else {
+                estimator.text_within(text, texts)
+            }
         };
         counted.tokens += tokens;
         counted.prompt += if what == PROMPT { tokens } else { 0 };

@@ -15,6 +15,10 @@ use serde::Serialize;
 pub struct ContextUsage {
     /// Tokens of the next prompt.
     pub used_tokens: usize,
+    /// About 99 of 100 prompts have at least this many, of what the session knows.
+    pub low: usize,
+    /// And at most this many.
+    pub high: usize,
     /// The context window.
     pub max_tokens: usize,
     /// Nobody said how large the window is.
@@ -57,6 +61,7 @@ pub(crate) fn usage(state: &State) -> ContextUsage {
 pub(crate) fn usage_of(state: &State, context: &Context) -> ContextUsage {
     let totals = context.totals();
     let used = state.tokens_with(context);
+    let (low, high) = state.bounds_with(context);
     let share = state.shares_of(context);
     let window = state.settings.window;
     let buffer = window - state.settings.hard_limit;
@@ -84,6 +89,8 @@ pub(crate) fn usage_of(state: &State, context: &Context) -> ContextUsage {
     categories.push(category("buffer", free.min(buffer), "buffer"));
     ContextUsage {
         used_tokens: used,
+        low,
+        high,
         max_tokens: window,
         assumed: state.settings.is_window_assumed,
         percent: (used as f64 * 1_000.0 / window as f64).round() / 10.0,

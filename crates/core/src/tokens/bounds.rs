@@ -7,6 +7,7 @@
 //! `bench/fit/bounds.py`, which also judges them (`bench/reports/bounds.json`).
 
 use super::{Estimator, Family};
+use context_compactor_estimator::beyond_ascii;
 
 /// What a family leans by in all texts, at most.
 const FLOOR: f64 = 0.018;
@@ -40,8 +41,8 @@ impl Spread {
 }
 
 /// What bounds depend on, of all that was estimated together.
-#[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Bounds {
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Bounds {
     /// Tokens of texts, and the squares of each text's.
     texts: u64,
     squares: u64,
@@ -50,22 +51,60 @@ pub(crate) struct Bounds {
     other: u64,
 }
 
+crate::wire::record!(Bounds {
+    texts = "texts",
+    squares = "squares",
+    bytes = "bytes",
+    other = "other" or default,
+} nothing if is_empty);
+
 impl Bounds {
+    /// True where no text was added.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.bytes == 0
+    }
+
+    /// Of these texts and others.
+    pub(crate) fn and(&self, others: &Bounds) -> Bounds {
+        self.with(others, u64::saturating_add)
+    }
+
+    /// Without others, which are among these.
+    pub(crate) fn without(&self, others: &Bounds) -> Bounds {
+        self.with(others, u64::saturating_sub)
+    }
+
+    fn with(&self, others: &Bounds, by: fn(u64, u64) -> u64) -> Bounds {
+        Bounds {
+            texts: by(self.texts, others.texts),
+            squares: by(self.squares, others.squares),
+            bytes: by(self.bytes, others.bytes),
+            other: by(self.other, others.other),
+        }
+    }
+
     /// Adds a text that is estimated at `tokens`.
     pub(crate) fn add(&mut self, text: &str, tokens: usize) {
         let tokens = tokens as u64;
         self.texts += tokens;
         self.squares = self.squares.saturating_add(tokens.saturating_mul(tokens));
         self.bytes += text.len() as u64;
-        self.other += text.bytes().filter(|byte| !byte.is_ascii()).count() as u64;
+        self.other += beyond_ascii(text) as u64;
     }
 
-    /// The bounds of `tokens` tokens, of which those texts are a part. What is counted by rule may be half of that off.
+    /// The bounds of `tokens` tokens, of which those texts are a part.
     pub(crate) fn of(&self, tokens: usize, estimator: Estimator) -> (usize, usize) {
+        let (below, above) = self.off(tokens, estimator);
+        let least = if below == 0 { 0 } else { usize::from(estimator.counts_for().is_some()) };
+        (tokens.saturating_sub(below).max(least), tokens.saturating_add(above))
+    }
+
+    /// How far below and above `tokens` those bounds are. What is counted by rule may be half of that off.
+    pub(crate) fn off(&self, tokens: usize, estimator: Estimator) -> (usize, usize) {
         let by_rule = (tokens as u64).saturating_sub(self.texts) / 2;
         let Estimator::Calibrated(family) = estimator else {
             // Four characters a token may be one, or eight.
-            return (tokens / 2, tokens.saturating_mul(6));
+            return (tokens.div_ceil(2), tokens.saturating_mul(5));
         };
         if tokens == 0 {
             return (0, 0);
@@ -78,7 +117,7 @@ impl Bounds {
         let kinds = (lean * lean * self.squares as f64 + FLOOR * FLOOR * texts * texts).sqrt();
         let off = (kinds + words * texts.sqrt()) as u64;
         let off = usize::try_from(off + 1 + by_rule).unwrap_or(usize::MAX);
-        (tokens.saturating_sub(off).max(1), tokens.saturating_add(off))
+        (off, off)
     }
 }
 

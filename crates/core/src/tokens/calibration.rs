@@ -8,7 +8,12 @@
 //!   provider counts and nobody shows us (a system prompt, tools, injected text), learned where the prompt was shortest.
 //!
 //! Integers only: the same prompt costs the same on every platform.
+//!
+//! What was reported is no estimate: off may be what came after it, times the factor. How far that is off is seen at each report.
+//! Bounds that hold for texts of all kinds are too wide for those of one session: they become [`WIDTHS`] standard deviations of
+//! what was seen, among which what is known of other sessions counts as [`SEEN`] reports. They never become wider.
 
+use super::{Bounds, Estimator};
 use crate::wire::record::{Json, ReadJson, Unreadable, WriteJson};
 use serde::Serialize;
 use std::rc::Rc;
@@ -25,6 +30,17 @@ const LESS: u64 = 2;
 const MODELS: usize = 8;
 /// Parts of a factor of 1.
 const ONE: u64 = 10_000;
+/// Parts of what the bounds of new text allow.
+const WHOLE: u64 = 1_000;
+/// What growth is off by, of that, before any was seen; and as how many reports that counts. Chosen by one half of recorded sessions.
+const USUAL: u64 = 300;
+const SEEN: u64 = 4;
+/// Standard deviations that bounds allow.
+const WIDTHS: u64 = 3;
+/// A report that is off by more than so many times what was allowed counts as that.
+const MOST: u64 = 4;
+/// Reports after which older ones count half.
+const RECENT: u64 = 64;
 
 /// A prompt that was sent: its estimate, and the view of the context that it was of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -33,6 +49,8 @@ pub(crate) struct Sent {
     pub(crate) estimated: usize,
     /// Number of the view.
     pub(crate) generation: u64,
+    /// What the bounds of that estimate depend on.
+    pub(crate) texts: Bounds,
 }
 
 /// What was learned from the reports of a session.
@@ -66,9 +84,13 @@ pub(crate) struct Calibration {
     reported: u64,
     estimated: u64,
     generation: u64,
+    texts: Bounds,
     /// Growth between reports of one view.
     grown_reported: u64,
     grown_estimated: u64,
+    /// How often that was compared, and the squares of what it was off by, in parts of [`WHOLE`].
+    compared: u64,
+    squares: u64,
     /// The report of the shortest prompt.
     least_reported: u64,
     least_estimated: u64,
@@ -84,6 +106,9 @@ crate::wire::record!(Calibration {
     grown_estimated = "grownEstimated",
     least_reported = "leastReported",
     least_estimated = "leastEstimated",
+    texts = "texts" or nothing,
+    compared = "compared" or nothing,
+    squares = "squares" or nothing,
 });
 
 /// How an estimate is corrected.
@@ -123,7 +148,7 @@ impl Calibrations {
     }
 
     /// Learns that a prompt cost `reported` tokens; false for one that cannot be the one that was sent.
-    pub(crate) fn report(&mut self, model: &str, sent: Sent, reported: u64) -> bool {
+    pub(crate) fn report(&mut self, model: &str, sent: Sent, reported: u64, estimator: Estimator) -> bool {
         let at = self.0.iter().position(|known| known.model == model);
         let known = at.and_then(|at| self.0.get(at));
         let (expected, times) = match known.filter(|known| known.goes_on(sent.estimated, sent.generation)) {
@@ -137,7 +162,7 @@ impl Calibrations {
             Some(at) => Rc::unwrap_or_clone(self.0.remove(at)),
             None => Calibration { model: model.into(), ..Calibration::default() },
         };
-        known.report(sent, reported);
+        known.report(sent, reported, estimator);
         self.0.push(Rc::new(known));
         let forgotten = self.0.len().saturating_sub(MODELS);
         self.0.drain(..forgotten);
@@ -146,7 +171,7 @@ impl Calibrations {
 }
 
 impl Calibration {
-    fn report(&mut self, sent: Sent, reported: u64) {
+    fn report(&mut self, sent: Sent, reported: u64, estimator: Estimator) {
         let estimated = sent.estimated as u64;
         if self.reports > 0 && self.generation == sent.generation {
             let more_reported = reported.saturating_sub(self.reported);
@@ -155,6 +180,12 @@ impl Calibration {
             if more_reported <= more_estimated.saturating_mul(2)
                 && more_estimated <= more_reported.saturating_mul(2)
             {
+                if !self.texts.is_empty() {
+                    let texts = sent.texts.without(&self.texts);
+                    let more = sent.estimated.saturating_sub(self.estimated as usize);
+                    let (allowed, _) = texts.off(more, estimator);
+                    self.compare(more_reported, more_estimated, allowed as u64);
+                }
                 self.grown_reported += more_reported;
                 self.grown_estimated += more_estimated;
                 if self.grown_estimated > MEMORY {
@@ -170,6 +201,48 @@ impl Calibration {
         }
         self.reports += 1;
         (self.reported, self.estimated, self.generation) = (reported, estimated, sent.generation);
+        self.texts = sent.texts;
+    }
+
+    /// Sees how far growth was off.
+    fn compare(&mut self, reported: u64, estimated: u64, allowed: u64) {
+        let off = reported.abs_diff(times(estimated, self.factor(), ONE));
+        let off = times(off, WHOLE * ONE, allowed.max(1).saturating_mul(self.factor())).min(MOST * WHOLE);
+        self.compared += 1;
+        self.squares += off * off;
+        if self.compared > RECENT {
+            self.compared /= 2;
+            self.squares /= 2;
+        }
+    }
+
+    /// How much of what the bounds of new text allow is allowed here, in parts of [`WHOLE`].
+    fn width(&self) -> u64 {
+        if self.compared == 0 {
+            return WHOLE;
+        }
+        let mean = (SEEN * USUAL * USUAL + self.squares) / (SEEN + self.compared);
+        (WIDTHS * WIDTHS * mean).isqrt().min(WHOLE)
+    }
+
+    /// How far below and above its tokens a prompt of view `generation` may be, that is estimated at so many.
+    pub(crate) fn off(
+        &self,
+        estimated: usize,
+        generation: u64,
+        texts: &Bounds,
+        estimator: Estimator,
+    ) -> (usize, usize) {
+        let goes_on = self.goes_on(estimated, generation) && !self.texts.is_empty();
+        let (below, above) = match goes_on {
+            true => texts.without(&self.texts).off(estimated - self.estimated as usize, estimator),
+            false => texts.off(estimated, estimator),
+        };
+        let width = if goes_on { self.width() } else { WHOLE };
+        let of = |off: usize| {
+            usize::try_from(times(off as u64, self.factor() * width, ONE * WHOLE)).unwrap_or(usize::MAX)
+        };
+        (of(below), of(above))
     }
 
     /// In parts of [`ONE`].
@@ -230,10 +303,21 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
+    /// One text of so many tokens.
+    fn texts(tokens: usize) -> Bounds {
+        let mut texts = Bounds::default();
+        texts.add(&"word ".repeat(tokens.clamp(1, 1_000)), tokens);
+        texts
+    }
+
+    fn sent(estimated: usize, generation: u64) -> Sent {
+        Sent { estimated, generation, texts: texts(estimated) }
+    }
+
     fn after(reports: &[(usize, u64)]) -> Calibration {
         let mut known = Calibrations::default();
         for (estimated, reported) in reports {
-            assert!(known.report("m", Sent { estimated: *estimated, generation: 1 }, *reported));
+            assert!(known.report("m", sent(*estimated, 1), *reported, Estimator::default()));
         }
         Calibration::clone(known.of("m").unwrap())
     }
@@ -275,24 +359,67 @@ mod tests {
     #[test]
     fn views_between_reports_are_no_growth() {
         let mut known = Calibrations::default();
-        assert!(known.report("m", Sent { estimated: 10_000, generation: 1 }, 10_000));
-        assert!(known.report("m", Sent { estimated: 11_000, generation: 2 }, 12_000));
+        assert!(known.report("m", sent(10_000, 1), 10_000, Estimator::default()));
+        assert!(known.report("m", sent(11_000, 2), 12_000, Estimator::default()));
         assert_eq!(known.of("m").unwrap().explain(2).factor, 1.0);
     }
 
     #[test]
     fn what_cannot_be_the_prompt_is_refused_and_models_are_told_apart() {
         let mut known = Calibrations::default();
-        let sent = Sent { estimated: 10_000, generation: 1 };
-        assert!(!known.report("m", sent, 0));
-        assert!(!known.report("m", sent, 2_000));
+        let (sent, estimator) = (sent(10_000, 1), Estimator::default());
+        assert!(!known.report("m", sent, 0, estimator));
+        assert!(!known.report("m", sent, 2_000, estimator));
         assert!(known.is_empty());
         for nth in 0..20 {
-            assert!(known.report(&format!("m{nth}"), sent, 10_000 + nth));
+            assert!(known.report(&format!("m{nth}"), sent, 10_000 + nth, estimator));
         }
         assert_eq!(known.0.len(), MODELS);
         assert_eq!(known.of("m0"), None);
         assert_eq!(known.of("m19").unwrap().correct(10_000), 10_019);
+    }
+
+    /// What bounds allow beside `tokens` new ones, in one text behind a prompt of 10,000, after these reports of growth.
+    fn allowed(growth: &[(u64, u64)], tokens: usize) -> (usize, usize) {
+        let (mut known, estimator) = (Calibrations::default(), Estimator::default());
+        let (mut estimated, mut reported, mut all) = (10_000, 10_000, texts(10_000));
+        for (more_estimated, more_reported) in [&[(0, 0)], growth].concat() {
+            estimated += more_estimated as usize;
+            reported += more_reported;
+            if more_estimated > 0 {
+                all = all.and(&texts(more_estimated as usize));
+            }
+            let sent = Sent { estimated, generation: 1, texts: all };
+            assert!(known.report("", sent, reported, estimator));
+        }
+        let known = known.of("").unwrap();
+        let (new, whole) = (texts(tokens), all.and(&texts(tokens)));
+        let (below, above) = known.off(estimated + tokens, 1, &whole, estimator);
+        assert_eq!(known.off(estimated, 1, &all, estimator), (0, 0), "what was reported is no estimate");
+        // Behind a compaction nothing of it was counted.
+        let (other, _) = known.off(estimated + tokens, 2, &whole, estimator);
+        assert!(other > below, "{other} {below}");
+        let (widest, _) = new.off(tokens, estimator);
+        assert!(below <= times(widest as u64, known.factor(), ONE) as usize && below == above);
+        (below, widest)
+    }
+
+    #[test]
+    fn p25_bounds_of_new_text_are_those_of_what_the_session_was_off_by() {
+        let (none, widest) = allowed(&[], 1_000);
+        assert_eq!(none, widest, "after one report nothing was compared");
+        let near = allowed(&[(1_000, 1_010); 12], 1_000).0;
+        assert!(near * 2 < widest, "{near} of {widest}");
+        let far = allowed(&[(1_000, 1_060), (1_000, 940), (1_000, 1_060), (1_000, 940)].repeat(3), 1_000).0;
+        assert!(far > near && far <= widest, "{near} {far} {widest}");
+        // Text of one session that is off as no other is: never wider.
+        let (odd, _) = allowed(&[(1_000, 1_900), (1_000, 600)].repeat(6), 1_000);
+        assert!(odd <= widest * 2, "{odd}");
+    }
+
+    #[test]
+    fn p25_growth_that_is_something_else_says_nothing_of_texts() {
+        assert_eq!(allowed(&[(1_000, 30_000); 3], 1_000).0, allowed(&[], 1_000).0);
     }
 
     proptest! {
@@ -304,7 +431,7 @@ mod tests {
         ) {
             let mut known = Calibrations::default();
             for (estimated, reported, generation) in reports {
-                known.report("", Sent { estimated, generation }, reported);
+                known.report("", sent(estimated, generation), reported, Estimator::default());
             }
             if let Some(known) = known.of("") {
                 prop_assert!(known.correct(at) <= known.correct(at + more));

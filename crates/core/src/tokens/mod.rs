@@ -7,7 +7,7 @@ mod chars4;
 mod family;
 mod overhead;
 
-pub(crate) use bounds::Bounds;
+pub use bounds::Bounds;
 pub use calibration::Corrected;
 pub(crate) use calibration::{Calibration, Calibrations, Sent};
 pub use context_compactor_estimator::{Family, Table};
@@ -58,16 +58,19 @@ impl Estimator {
 
     /// The same, which gives `bounds` its parts.
     pub(crate) fn message_within(self, message: &Message<'_>, bounds: &mut Bounds) -> usize {
-        message_by(message, self.family(), &mut |text| {
-            let tokens = self.text(text);
-            bounds.add(text, tokens);
-            tokens
-        })
+        message_by(message, self.family(), &mut |text| self.text_within(text, bounds))
     }
 
-    /// Estimated tokens of the definitions of tools, JSON text.
-    pub fn tools(self, json: &str) -> usize {
-        self.text(json) + Overhead::of(self.family()).of_tools(json)
+    /// Estimated tokens of a text, which is given to `bounds`.
+    pub(crate) fn text_within(self, text: &str, bounds: &mut Bounds) -> usize {
+        let tokens = self.text(text);
+        bounds.add(text, tokens);
+        tokens
+    }
+
+    /// Estimated tokens of the definitions of tools, JSON text, which is given to `bounds`.
+    pub(crate) fn tools_within(self, json: &str, bounds: &mut Bounds) -> usize {
+        self.text_within(json, bounds) + Overhead::of(self.family()).of_tools(json)
     }
 
     /// The family of tokenizers that it counts for, when it counts for one.

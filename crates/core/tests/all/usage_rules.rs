@@ -149,6 +149,71 @@ fn models_are_told_apart_and_a_fork_begins_with_what_its_parent_knows() {
     assert_eq!((used(&harness), usage(&harness).correction), (estimated, None));
 }
 
+/// Lower and upper bound.
+fn bounds(harness: &Harness) -> (usize, usize) {
+    let ContextUsage { used_tokens, low, high, .. } = usage(harness);
+    assert!(low <= used_tokens && used_tokens <= high, "{low} {used_tokens} {high}");
+    (low, high)
+}
+
+#[test]
+fn p25_what_was_reported_is_no_estimate_and_what_comes_after_is_bounded_by_the_session() {
+    let mut harness = Harness::new(json!({}));
+    assert_eq!(bounds(&harness), (0, 0));
+    harness.append(&talk(20, 100));
+    let estimated = harness.prepare().usage.used_tokens;
+    let (low, high) = bounds(&harness);
+    let whole = high - low;
+    assert!(low < estimated && whole > estimated / 20, "{low} {estimated} {high}");
+    harness.session.record_usage(&reported(estimated + 500), None).unwrap();
+    assert_eq!(bounds(&harness), (estimated + 500, estimated + 500));
+    // The same text again and again, which costs a little more than it is estimated at.
+    let mut widths = Vec::new();
+    for _ in 0..12 {
+        let before = used(&harness);
+        harness.append(&talk(2, 100));
+        let more = harness.prepare().usage.used_tokens - before;
+        let (low, high) = bounds(&harness);
+        assert!(low > before && high - low < whole, "{before} {low} {high}");
+        widths.push(high - low);
+        harness.session.record_usage(&reported(before + more + 1), None).unwrap();
+        assert_eq!(bounds(&harness), (before + more + 1, before + more + 1));
+    }
+    assert!(widths.is_sorted_by(|one, next| one >= next), "{widths:?}");
+    assert!(widths[11] * 3 < widths[0] * 2, "{widths:?}");
+    harness.append(&talk(2, 100));
+    let known = bounds(&harness);
+    let mut harness = reopen(harness, json!({}));
+    assert_eq!(bounds(&harness), known, "it is stored");
+    harness.prepare();
+    assert_eq!(bounds(&harness), known);
+    // What a compaction leaves was never counted as it stands.
+    assert!(harness.compact().success);
+    let (low, high) = bounds(&harness);
+    assert!((high - low) * 20 > used(&harness), "{low} {high}");
+}
+
+#[test]
+fn p25_the_system_prompt_and_the_tools_are_bounded_too() {
+    let mut harness = Harness::new(json!({}));
+    harness.append(&[user("hello")]);
+    harness.prepare();
+    let (low, high) = bounds(&harness);
+    let prompt = "You answer in one sentence, and you name the file. ".repeat(200);
+    harness.host.run(harness.session.prepare(Trigger::Auto, vec![prompt])).unwrap();
+    let (long_low, long_high) = bounds(&harness);
+    assert!(long_low > low && long_high - long_low > high - low);
+    assert!((long_high - long_low) * 4 < used(&harness), "{long_low} {long_high}: a text, not a rule");
+}
+
+#[test]
+fn p26_the_apps_own_counter_is_taken_at_its_word() {
+    let mut harness = Harness::new(json!({ "tokenCounter": true }));
+    harness.host.count = Box::new(|_, _| Event::Number(700.0));
+    harness.append(&talk(3, 100));
+    assert_eq!(bounds(&harness), (4_200, 4_200));
+}
+
 #[test]
 fn the_apps_own_counter_is_never_corrected() {
     let mut harness = Harness::new(json!({ "tokenCounter": true }));
