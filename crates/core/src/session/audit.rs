@@ -8,8 +8,8 @@ use crate::keys::batch::{Key, KeyPart, keys};
 use crate::log::check::{CheckedView, Findings, LogCheck, ViewCheck, is_derived, resolves};
 use crate::log::record::{NameRow, RowKind, Unread};
 use crate::log::snapshots::read_note;
-use crate::log::wide::Wide;
-use crate::log::{keyed, offloads, seal};
+use crate::log::wide::{self, Wide};
+use crate::log::{offloads, packed, seal};
 use crate::wire::Format;
 use std::collections::BTreeMap;
 
@@ -39,6 +39,11 @@ pub struct Look {
     pub generation: u64,
     /// Rows of the log that it knows.
     pub rows: u64,
+}
+
+/// The text of a view's row as it is stored: JSON.
+pub fn view_text(row: &[u8]) -> Vec<u8> {
+    packed::text(row.to_vec())
 }
 
 /// Looks at a session in memory.
@@ -218,7 +223,7 @@ fn unwrapped<'r>(rows: &Rows<'r>) -> Result<Vec<(&'r Key, Vec<u8>)>> {
             Some(wide) => wide.join(wide.keys(key).iter().map(|part| rows.get(part).copied()))?,
             None => value.to_vec(),
         };
-        keyed::unmark(key, &mut row);
+        wide::bare(key, &mut row);
         if row != *value {
             unwrapped.push((*key, row));
         }
