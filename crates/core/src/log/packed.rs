@@ -38,8 +38,8 @@ fn pack(text: Vec<u8>) -> Vec<u8> {
     let mut out = vec![PACKED_VIEW, SAMPLE_NUMBER];
     out.extend_from_slice(&check(&text));
     let mut writer = BitWriter::behind(out);
-    let mut words = Words::clone(&LEARNED);
-    words.number(&mut writer, Number::Length, text.len());
+    let mut words = LearnedText::clone(&LEARNED);
+    words.number(&mut writer, NumberOf::Length, text.len());
     words.text.extend_from_slice(&text);
     words.write(&mut writer);
     let packed = writer.end(HEAD);
@@ -61,8 +61,8 @@ fn unpack(row: &[u8]) -> Option<Vec<u8>> {
     let (head, rest) = row.split_at_checked(HEAD)?;
     let checked = head.strip_prefix(&[PACKED_VIEW, SAMPLE_NUMBER])?;
     let mut reader = BitReader::of(rest);
-    let mut words = Words::clone(&LEARNED);
-    let length = words.number(&mut reader, Number::Length, 0);
+    let mut words = LearnedText::clone(&LEARNED);
+    let length = words.number(&mut reader, NumberOf::Length, 0);
     if length > most_of(row) {
         return None;
     }
@@ -74,9 +74,9 @@ fn unpack(row: &[u8]) -> Option<Vec<u8>> {
     (text.len() == length && check(&text) == checked).then_some(text)
 }
 
-/// The text of a row, packed or not; nothing where it cannot be read.
-pub(crate) fn text(row: Vec<u8>) -> Vec<u8> {
-    if is_packed(&row) { unpack(&row).unwrap_or_default() } else { row }
+/// The text of a view's row as it is stored, packed or not: JSON; nothing where it cannot be read.
+pub fn text(row: &[u8]) -> Vec<u8> {
+    if is_packed(row) { unpack(row).unwrap_or_default() } else { row.to_vec() }
 }
 
 /// A row is packed.
@@ -91,8 +91,8 @@ fn check(text: &[u8]) -> [u8; 4] {
 }
 
 /// What the sample teaches.
-static LEARNED: LazyLock<Words> = LazyLock::new(|| {
-    let mut words = Words::default();
+static LEARNED: LazyLock<LearnedText> = LazyLock::new(|| {
+    let mut words = LearnedText::default();
     words.text.extend_from_slice(SAMPLE.as_bytes());
     // What comes out is the sample, which is known.
     words.write(&mut BitWriter::behind(Vec::new()));
@@ -116,7 +116,7 @@ const WORDS: [Word; 4] = [Word::Letter, Word::Copy, Word::Again, Word::Id];
 
 /// What is told in numbers.
 #[derive(Debug, Clone, Copy)]
-enum Number {
+enum NumberOf {
     /// How long a copy is.
     Copy,
     /// How long the same again is.
@@ -147,7 +147,7 @@ const HASH: (usize, usize) = (43, 32);
 
 /// A text, and what is likely in it.
 #[derive(Debug, Clone)]
-struct Words {
+struct LearnedText {
     /// The sample and the text behind it.
     text: Vec<u8>,
     words: Vec<Chance>,
@@ -162,9 +162,9 @@ struct Words {
     before: Vec<u32>,
 }
 
-impl Default for Words {
+impl Default for LearnedText {
     fn default() -> Self {
-        Words {
+        LearnedText {
             text: Vec::new(),
             words: vec![EVEN; 4 * 8 * 4],
             letters: vec![EVEN; 256 * 256],
@@ -210,7 +210,7 @@ fn plain(bits: &mut impl Bits, count: u32, number: usize) -> usize {
     })
 }
 
-impl Words {
+impl LearnedText {
     /// The letter before a place.
     fn letter_before(&self, place: usize) -> u8 {
         place.checked_sub(1).and_then(|at| self.text.get(at)).copied().unwrap_or_default()
@@ -231,7 +231,7 @@ impl Words {
     }
 
     /// Any number up to 2^31 - 2.
-    fn number(&mut self, bits: &mut impl Bits, which: Number, number: usize) -> usize {
+    fn number(&mut self, bits: &mut impl Bits, which: NumberOf, number: usize) -> usize {
         let from = which as usize * OF_NUMBER;
         let chances = self.numbers.get_mut(from..from + OF_NUMBER).unwrap_or_default();
         let (counts, of_count) = chances.split_at_mut(32.min(chances.len()));
@@ -246,7 +246,7 @@ impl Words {
     }
 
     fn distance(&mut self, bits: &mut impl Bits, length: usize, distance: usize) -> usize {
-        let which = if length < 8 { Number::NearDistance } else { Number::Distance };
+        let which = if length < 8 { NumberOf::NearDistance } else { NumberOf::Distance };
         self.number(bits, which, distance.saturating_sub(1)) + 1
     }
 
@@ -259,7 +259,7 @@ impl Words {
             let (length, distance) = self.find(at);
             let taken = if again >= 2 && again + 2 >= length {
                 self.word(bits, previous, Word::Again);
-                self.number(bits, Number::Again, again - 2);
+                self.number(bits, NumberOf::Again, again - 2);
                 again
             } else if let Some((letters, bytes)) = self.id(at).filter(|_| length < 20) {
                 self.word(bits, previous, Word::Id);
@@ -270,7 +270,7 @@ impl Words {
                 letters
             } else if worth(length, distance) > 0 && (length > LONG || self.find(at + 1).0 <= length + 1) {
                 self.word(bits, previous, Word::Copy);
-                self.number(bits, Number::Copy, length - LEAST);
+                self.number(bits, NumberOf::Copy, length - LEAST);
                 self.distance(bits, length, distance);
                 self.distance = distance;
                 length
@@ -292,11 +292,11 @@ impl Words {
                 self.text.push(letter);
             }
             Word::Again => {
-                let length = self.number(bits, Number::Again, 0) + 2;
+                let length = self.number(bits, NumberOf::Again, 0) + 2;
                 self.copy(length, end)?;
             }
             Word::Copy => {
-                let length = self.number(bits, Number::Copy, 0) + LEAST;
+                let length = self.number(bits, NumberOf::Copy, 0) + LEAST;
                 self.distance = self.distance(bits, length, 0);
                 self.copy(length, end)?;
             }
@@ -317,7 +317,7 @@ impl Words {
 
     fn copy(&mut self, length: usize, end: usize) -> Option<()> {
         let from = self.text.len().checked_sub(self.distance).filter(|_| self.distance > 0)?;
-        if self.text.len() + length > end {
+        if length > end.saturating_sub(self.text.len()) {
             return None;
         }
         for at in from..from + length {

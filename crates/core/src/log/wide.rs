@@ -79,7 +79,7 @@ async fn unwrap(io: &Io, key: &Key, value: &mut Vec<u8>) -> Result<()> {
 pub(crate) fn bare(key: &Key, value: &mut Vec<u8>) {
     keyed::unmark(key, value);
     if is_in(key, "views") {
-        *value = packed::text(std::mem::take(value));
+        *value = packed::text(value);
     }
 }
 

@@ -2,6 +2,8 @@
 //! simulators.
 
 use super::operations::Session;
+pub use crate::log::packed::text as view_text;
+
 use crate::context::{Context, Origin, conserve_origins};
 use crate::error::Result;
 use crate::keys::batch::{Key, KeyPart, keys};
@@ -9,7 +11,7 @@ use crate::log::check::{CheckedView, Findings, LogCheck, ViewCheck, is_derived, 
 use crate::log::record::{NameRow, RowKind, Unread};
 use crate::log::snapshots::read_note;
 use crate::log::wide::{self, Wide};
-use crate::log::{offloads, packed, seal};
+use crate::log::{offloads, seal};
 use crate::wire::Format;
 use std::collections::BTreeMap;
 
@@ -39,11 +41,6 @@ pub struct Look {
     pub generation: u64,
     /// Rows of the log that it knows.
     pub rows: u64,
-}
-
-/// The text of a view's row as it is stored: JSON.
-pub fn view_text(row: &[u8]) -> Vec<u8> {
-    packed::text(row.to_vec())
 }
 
 /// Looks at a session in memory.

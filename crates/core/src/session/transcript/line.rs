@@ -253,13 +253,16 @@ impl<'a> LogLine<'a> {
     }
 
     /// The row of the view, when it is one.
-    pub(super) fn view_row(&self, sid: &str) -> Result<Option<(ViewRow, (Key, Vec<u8>))>> {
+    pub(super) fn view_row(&self, sid: &str) -> Result<Option<ReadView>> {
         self.view.map(|view| view_row(sid, view)).transpose()
     }
 }
 
+/// A view, and its row in the store.
+pub(super) type ReadView = (ViewRow, (Key, Vec<u8>));
+
 /// A view, and its row.
-pub(super) fn view_row(sid: &str, view: &RawValue) -> Result<(ViewRow, (Key, Vec<u8>))> {
+pub(super) fn view_row(sid: &str, view: &RawValue) -> Result<ReadView> {
     let text = view.get().as_bytes();
     let view: ViewRow = record::decode_view(text)?;
     let row = packed::row(sid, view.generation, text.to_vec());
