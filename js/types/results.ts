@@ -49,8 +49,8 @@ export interface LedgerEntry {
   ref?: string;
   /** All its references, if there are several. */
   refs?: string[];
-  /** SHA-256 of the first text that left it, in hex; of an image, of the JSON of its part of the message. Of an erased message: of the
-   *  message. */
+  /** SHA-256 of the first text that left it, in hex; of an image, of the JSON of its part of the message. None of a text of a message
+   *  that a summary replaces. Of an erased message: of the message. */
   sha256?: string;
   /** Index of the message with the result that its first result is shown as a difference from (`admit.rereads`). That one is in
    *  every prompt that this one is in. */

@@ -159,7 +159,7 @@ pub(super) fn covers_of(items: &[Item]) -> Vec<CoveredRange> {
         match &item.origin {
             Origin::Message(place) => join(&mut covers, place.index, place.index + 1, Vec::new()),
             Origin::Edited { place, offloads, .. } => {
-                let offloads = offloads.iter().map(|offload| (place.index, offload.clone())).collect();
+                let offloads = offloads.iter().map(|offload| (place.index, offload.retired())).collect();
                 join(&mut covers, place.index, place.index + 1, offloads);
             }
             Origin::Summary { covers: earlier, .. } => {

@@ -30,7 +30,7 @@ pub struct LedgerEntry {
     /// The references of all its offloaded results, when there are several.
     #[serde(rename = "refs", skip_serializing_if = "Vec::is_empty")]
     pub references: Vec<String>,
-    /// SHA-256 of the first one's text.
+    /// SHA-256 of the first one's text, as long as no summary stands for the message.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sha256: Option<String>,
     /// Index of the message with the result that its (first) result is told as what differs from.
@@ -323,7 +323,7 @@ fn referring<'o>(entry: LedgerEntry, offloads: impl Iterator<Item = &'o Offload>
     LedgerEntry {
         reference: references.first().cloned(),
         references: if references.len() > 1 { references } else { Vec::new() },
-        sha256: offloads.map(|offload| offload.sha256.clone()).next(),
+        sha256: offloads.map(|offload| offload.sha256.clone()).next().filter(|hash| !hash.is_empty()),
         ..entry
     }
 }

@@ -13,7 +13,8 @@ pub struct Offload {
     pub nth: usize,
     /// `off_` + 26 characters.
     pub reference: String,
-    /// Of its UTF-8 text, in hex; of media, of the JSON text of their block.
+    /// Of its UTF-8 text, in hex; of media, of the JSON text of their block. Nothing once a summary stands for its message
+    /// ([`Offload::retired`]).
     pub sha256: String,
     /// Characters; 0 of media.
     pub chars: usize,
@@ -151,6 +152,18 @@ impl Offload {
             how @ (Placeholder::Input | Placeholder::Text) => how,
             _ => Placeholder::Reference,
         }
+    }
+
+    /// As a summary has it that stands for its message. The session has them all for ever, so they are short: the hash is in the
+    /// offload's own row, and in the view that moved its text.
+    pub(crate) fn retired(&self) -> Offload {
+        let sha256 = if self.is_media() { self.sha256.clone() } else { String::new() };
+        Offload { sha256, ..self.clone() }
+    }
+
+    /// A text with this hash may be its own.
+    pub(crate) fn is_of(&self, sha256: &str) -> bool {
+        self.sha256.is_empty() || self.sha256 == sha256
     }
 
     /// Its text in the message as it was appended.

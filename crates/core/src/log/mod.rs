@@ -15,6 +15,7 @@ mod loss;
 pub(crate) mod migrations;
 pub(crate) mod offloads;
 mod open;
+pub(crate) mod packed;
 mod pins;
 pub(crate) mod price;
 mod raw;

@@ -241,7 +241,7 @@ impl NewBlob {
         }
         let message = format.wire().read(self.index, &value)?;
         let text = self.offload.text_in(&message);
-        let text = text.filter(|text| ids::sha256_hex(text.as_bytes()) == self.offload.sha256);
+        let text = text.filter(|text| self.offload.is_of(&ids::sha256_hex(text.as_bytes())));
         Ok(text.map(Rc::from).map(|text| NewBlob { text, ..self }))
     }
 
@@ -306,7 +306,10 @@ pub(crate) async fn complete(
         for (reference, bytes) in page.iter().zip(heads) {
             let head = bytes.map(|bytes| record::decode::<BlobHead>(&bytes, "offload"));
             match head {
-                Some(Ok(head)) if wanted.get(*reference) == Some(&head.sha256) => {
+                // Of one that is retired the hash is not known.
+                Some(Ok(head))
+                    if wanted.get(*reference).is_some_and(|hash| hash.is_empty() || *hash == head.sha256) =>
+                {
                     missing.insert(reference, head.parts);
                 }
                 _ => {}

@@ -1,9 +1,10 @@
 //! Rows as they are read: [`read`] and [`scan`] take off what only the store needs. Rows that are too large for one value
 //! are whole again: their bytes are parts in the table of blobs, and what stands in their place says which. Log rows are
-//! held against their keys.
+//! held against their keys. Views are the text that was packed.
 
 use super::keyed;
 use super::offloads::PART;
+use super::packed;
 use super::record;
 use crate::error::{Code, Error, Result};
 use crate::keys::batch::{Key, KeyPart, keys};
@@ -70,8 +71,16 @@ pub(crate) async fn scan(io: &Io, scan: Scan) -> Result<Vec<(Key, Vec<u8>)>> {
 /// The row at `key` as it was written there; empty where it cannot be read.
 async fn unwrap(io: &Io, key: &Key, value: &mut Vec<u8>) -> Result<()> {
     widen(io, key, value).await?;
-    keyed::unmark(key, value);
+    bare(key, value);
     Ok(())
+}
+
+/// A row that is stored as one value, as it was written; empty where it cannot be read.
+pub(crate) fn bare(key: &Key, value: &mut Vec<u8>) {
+    keyed::unmark(key, value);
+    if is_in(key, "views") {
+        *value = packed::text(value);
+    }
 }
 
 /// Puts a row that is stored in parts in the place of what says so.
@@ -101,7 +110,11 @@ pub(crate) fn is_wide(key: &Key, value: &[u8]) -> bool {
 
 /// True for what is written once, and by the engine alone.
 fn may_be_wide(key: &Key) -> bool {
-    matches!(key.0.first(), Some(KeyPart::Text(table)) if table == "log" || table == "views")
+    is_in(key, "log") || is_in(key, "views")
+}
+
+fn is_in(key: &Key, table: &str) -> bool {
+    matches!(key.0.first(), Some(KeyPart::Text(of)) if of == table)
 }
 
 impl Wide {

@@ -2,14 +2,16 @@
 //! simulators.
 
 use super::operations::Session;
+pub use crate::log::packed::text as view_text;
+
 use crate::context::{Context, Origin, conserve_origins};
 use crate::error::Result;
 use crate::keys::batch::{Key, KeyPart, keys};
 use crate::log::check::{CheckedView, Findings, LogCheck, ViewCheck, is_derived, resolves};
 use crate::log::record::{NameRow, RowKind, Unread};
 use crate::log::snapshots::read_note;
-use crate::log::wide::Wide;
-use crate::log::{keyed, offloads, seal};
+use crate::log::wide::{self, Wide};
+use crate::log::{offloads, seal};
 use crate::wire::Format;
 use std::collections::BTreeMap;
 
@@ -218,7 +220,7 @@ fn unwrapped<'r>(rows: &Rows<'r>) -> Result<Vec<(&'r Key, Vec<u8>)>> {
             Some(wide) => wide.join(wide.keys(key).iter().map(|part| rows.get(part).copied()))?,
             None => value.to_vec(),
         };
-        keyed::unmark(key, &mut row);
+        wide::bare(key, &mut row);
         if row != *value {
             unwrapped.push((*key, row));
         }

@@ -18,7 +18,7 @@ use crate::log::renamed::{StagingRow, renamed, sweep_all};
 use crate::log::retry::{Tried, conflict, retry, retryable};
 use crate::log::snapshots::SnapshotNote;
 use crate::log::stored::{PAGE, commit_again, name_row, page, place_of};
-use crate::log::{LogReader, SCHEMA, SessionGuard, Walk, keyed, offloads, seal, wide};
+use crate::log::{LogReader, SCHEMA, SessionGuard, Walk, keyed, offloads, packed, seal, wide};
 use crate::message::Role;
 use crate::redact::{Erasure, Own};
 use crate::step::{Effect, Io, LogLevel, Machine, Progress, Stage};
@@ -227,7 +227,7 @@ impl<'a> ErasedCopy<'a> {
         // Those whose rows of the log are lost.
         for number in self.views + 1..=self.row.generation {
             if let Some(view) = self.view(number).await? {
-                self.put(keys::view(self.new, number), view);
+                self.put(packed::row(self.new, number, view));
             }
         }
         self.offloads().await?;
@@ -259,7 +259,7 @@ impl<'a> ErasedCopy<'a> {
         let (bytes, hash) = record::write_row(&written);
         (self.row.head, self.row.chain) = (hash, chain);
         let (key, bytes) = keyed::row(self.new, row.seq, bytes);
-        self.put(key, bytes);
+        self.put((key, bytes));
         Ok(())
     }
 
@@ -276,7 +276,7 @@ impl<'a> ErasedCopy<'a> {
         let snapshot = record::decode_view(&view)?.cause.snapshot;
         let (number, sha256) = (noted.view, Some(ids::sha256_hex(&view)));
         let note = crate::wire::record::to_text(&ViewNote { snapshot, sha256, ..noted });
-        self.put(keys::view(self.new, number), view);
+        self.put(packed::row(self.new, number, view));
         Ok(Some(note))
     }
 
@@ -354,7 +354,7 @@ impl<'a> ErasedCopy<'a> {
                     let Some((end, _)) = rows.last() else { break };
                     after = Some(end.clone());
                     for (key, bytes) in rows {
-                        self.put(renamed_key(key, self.new), bytes);
+                        self.put((renamed_key(key, self.new), bytes));
                     }
                     self.flush(PAGE).await?;
                 }
@@ -364,9 +364,9 @@ impl<'a> ErasedCopy<'a> {
         Ok(())
     }
 
-    fn put(&mut self, key: Key, value: Vec<u8>) {
-        self.bytes += value.len();
-        self.puts.push((key, value));
+    fn put(&mut self, row: (Key, Vec<u8>)) {
+        self.bytes += row.1.len();
+        self.puts.push(row);
     }
 
     /// Writes what waits when it is more than `bytes`.

@@ -6,7 +6,7 @@ use context_compactor_core::checkpoint::Level;
 use context_compactor_core::context::Origin;
 use context_compactor_core::policy::Trigger;
 use context_compactor_core::session::Session;
-use context_compactor_core::session::audit::look;
+use context_compactor_core::session::audit::{look, view_text};
 use context_compactor_core::step::{Effect, Event, Purpose, ReportedUsage};
 use context_compactor_store_tests::conversation::assistant;
 use context_compactor_store_tests::host::{summary, thrown};
@@ -187,7 +187,7 @@ fn s5_8_another_tab_that_compacts_while_a_checkpoint_ages_is_no_failure() {
 fn stored_view(harness: &Harness) -> Value {
     let puts = harness.host.seen.commits.iter().rev().flat_map(|batch| &batch.puts);
     let mut views = puts.filter(|(key, _)| key.to_string().starts_with("views/"));
-    serde_json::from_slice(&views.next().unwrap().1).unwrap()
+    serde_json::from_slice(&view_text(&views.next().unwrap().1)).unwrap()
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use crate::support::*;
 use context_compactor_core::context::{Item, Origin};
 use context_compactor_core::keys::batch::Key;
-use context_compactor_core::session::audit::look;
+use context_compactor_core::session::audit::{look, view_text};
 use context_compactor_core::wire::Format;
 use context_compactor_store_tests::conversation::user;
 use serde_json::{Value, json};
@@ -44,7 +44,7 @@ fn views(harness: &Harness) -> Vec<(Key, Value)> {
     let rows = harness.memory.rows().into_iter();
     let views = rows.filter(|(key, _)| key.to_string().starts_with("views/"));
     let mut views: Vec<(Key, Value)> =
-        views.map(|(key, bytes)| (key, serde_json::from_slice(&bytes).unwrap())).collect();
+        views.map(|(key, bytes)| (key, serde_json::from_slice(&view_text(&bytes)).unwrap())).collect();
     views.sort_by_key(|(_, view)| view["generation"].as_u64());
     views
 }

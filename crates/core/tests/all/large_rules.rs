@@ -5,7 +5,7 @@ use context_compactor_core::Code;
 use context_compactor_core::keys::batch::Batch;
 use context_compactor_core::policy::Trigger;
 use context_compactor_core::session::Session;
-use context_compactor_core::session::audit::look;
+use context_compactor_core::session::audit::{look, view_text};
 use context_compactor_core::step::Effect;
 use context_compactor_core::wire::Format;
 use context_compactor_store_tests::conversation::{assistant, exchange, user};
@@ -45,7 +45,7 @@ fn leftovers(memory: &MemoryStore) -> Vec<String> {
     let texts: Vec<String> = rows
         .iter()
         .filter(|(key, _)| !key.to_string().starts_with("blobs/") && !key.to_string().starts_with("jobs/"))
-        .map(|(_, value)| String::from_utf8_lossy(value).into_owned())
+        .map(|(_, value)| String::from_utf8_lossy(&view_text(value)).into_owned())
         .collect();
     let left = rows.iter().map(|(key, _)| key.to_string()).filter(|key| {
         let id = key.split('/').nth(2).unwrap_or_default();

@@ -6,6 +6,7 @@ use context_compactor_core::Code;
 use context_compactor_core::context::Fate;
 use context_compactor_core::keys::batch::KeyPart;
 use context_compactor_core::session::Session;
+use context_compactor_core::session::audit::view_text;
 use context_compactor_core::step::{Effect, LossKind, Notice};
 use context_compactor_core::wire::Format;
 use context_compactor_store_tests::How;
@@ -306,7 +307,7 @@ fn r5_a_view_that_reaches_beyond_the_log_is_not_what_was_written() {
     let log = history(&mut browser.rich());
     let key = browser.keys("views").pop().unwrap();
     let bytes = browser.memory.rows().into_iter().find(|(known, _)| *known == key).unwrap().1;
-    let text = String::from_utf8(bytes).unwrap();
+    let text = String::from_utf8(view_text(&bytes)).unwrap();
     let (before, to) = text.split_once("\"to\":").unwrap();
     // No message is read from there on, and the row that would speak against it is not there yet.
     let beyond = format!("{before}\"to\":1{to}");

@@ -2,7 +2,7 @@
 
 use crate::support::*;
 use context_compactor_core::context::Fate;
-use context_compactor_core::session::audit::look;
+use context_compactor_core::session::audit::{look, view_text};
 use context_compactor_core::wire::Format;
 use context_compactor_store_tests::conversation::{Body, assistant, calls, results, user};
 use serde_json::{Value, json};
@@ -499,7 +499,7 @@ fn x2_a_view_in_which_a_message_leans_on_another_is_of_a_hundred_that_releases_b
         .rows()
         .iter()
         .filter(|(key, _)| key.to_string().starts_with("views/"))
-        .map(|(_, value)| serde_json::from_slice::<Value>(value).unwrap()["v"].as_u64().unwrap())
+        .map(|(_, value)| serde_json::from_slice::<Value>(&view_text(value)).unwrap()["v"].as_u64().unwrap())
         .collect();
     assert_eq!(versions, [301, 301]);
 }

@@ -8,6 +8,7 @@ use context_compactor_core::context::Fate;
 use context_compactor_core::keys::batch::{Key, KeyPart};
 use context_compactor_core::policy::Trigger;
 use context_compactor_core::session::Session;
+use context_compactor_core::session::audit::{look, view_text};
 use context_compactor_core::session::transcript::{Importer, Restore};
 use context_compactor_core::step::{Effect, LossKind, Notice};
 use context_compactor_core::wire::Format;
@@ -288,7 +289,7 @@ fn stored(preset: &str, turns: usize) -> Bytes {
 fn p18_what_is_kept_and_written_is_what_is_noted() {
     let mut found: BTreeMap<String, Bytes> = BTreeMap::new();
     for preset in ["balanced", "layered", "offload"] {
-        for turns in [100, 400] {
+        for turns in [100, 400, 1_000] {
             let bytes = stored(preset, turns);
             let all = |what: &str| {
                 bytes.iter().filter(|(key, _)| key.starts_with(what)).map(|(_, bytes)| bytes).sum::<usize>()
@@ -311,6 +312,81 @@ fn p18_what_is_kept_and_written_is_what_is_noted() {
         found, before,
         "bench/snapshots/stored.json says otherwise; run with BLESS=1 and review the change"
     );
+}
+
+/// What the views take of the messages, in thousandths, and the largest row of the session.
+fn views_of(preset: &str, turns: usize) -> (usize, usize) {
+    let bytes = stored(preset, turns);
+    println!("{preset}, {turns} turns: {bytes:?}");
+    (bytes["kept: views"] * 1_000 / bytes["messages"], bytes["largest row of the session"])
+}
+
+#[test]
+fn p4_views_take_a_small_share_of_the_messages() {
+    for (preset, most) in [("balanced", 40), ("offload", 20), ("layered", 70)] {
+        let (share, row) = views_of(preset, 1_000);
+        assert!(share <= most && row <= 500, "{preset}: {share} thousandths, a row of {row} bytes");
+    }
+}
+
+#[test]
+#[ignore = "takes a minute and a half"]
+fn p4_views_take_no_larger_share_of_a_session_of_10_000_turns() {
+    let (share, row) = views_of("balanced", 10_000);
+    assert!(share <= 45 && row <= 500, "{share} thousandths, a row of {row} bytes");
+}
+
+/// The rows of the views as they are stored, and their texts.
+fn views(memory: &MemoryStore) -> Vec<(Key, Vec<u8>, Vec<u8>)> {
+    let rows = memory.rows().into_iter().filter(|(key, _)| table_of(key) == "views");
+    rows.map(|(key, row)| (key, view_text(&row), row)).map(|(key, text, row)| (key, row, text)).collect()
+}
+
+#[test]
+fn p4_a_session_whose_views_are_not_packed_opens_verifies_and_goes_on() {
+    let mut harness = worked(Format::OpenaiChat);
+    let packed = views(&harness.memory);
+    assert!(packed.iter().all(|(_, row, text)| row.len() * 2 < text.len()), "{packed:?}");
+    // As releases up to schema 101 wrote them.
+    for (key, _, text) in &packed {
+        harness.memory.damage(key, Some(text.clone()));
+    }
+    let mut again = Harness::over(Rc::clone(&harness.memory), "b", offloads());
+    let items = |session: &Session| look(session).unwrap().context.items().to_vec();
+    assert_eq!(items(&again.session), items(&harness.session));
+    let [before, after] = [&mut harness, &mut again].map(|of| archive(&mut of.host, &of.session));
+    // But for the first line, which has what is in memory.
+    assert_eq!(after.split_once('\n').unwrap().1, before.split_once('\n').unwrap().1);
+    assert_eq!(problems(&mut again), [""; 0]);
+    again.append(&turn(Format::OpenaiChat, 9, 300));
+    again.append(&talk(8, 40));
+    again.prepare();
+    again.stored();
+    let rows = views(&again.memory);
+    assert!(rows.len() > packed.len() && rows.iter().any(|(_, row, text)| row.len() < text.len()));
+    assert_eq!(problems(&mut again), [""; 0]);
+}
+
+#[test]
+fn p4_a_damaged_row_of_a_view_is_told_and_an_earlier_context_stands() {
+    let mut harness = worked(Format::OpenaiChat);
+    let (key, row, _) = views(&harness.memory).pop().unwrap();
+    let mut broken = row.clone();
+    broken[row.len() / 2] ^= 4;
+    harness.memory.damage(&key, Some(broken));
+    let found = problems(&mut harness);
+    assert!(
+        found.iter().any(|what| what.starts_with("I3") && what.ends_with("is not what was written")),
+        "{found:?}"
+    );
+    let mut again = Harness::over(Rc::clone(&harness.memory), "b", offloads());
+    let told =
+        |notice: &Notice| matches!(notice, Notice::DataLoss { loss } if loss.kind == LossKind::Context);
+    assert!(again.host.seen.notices.iter().any(told));
+    again.append(&talk(2, 40));
+    again.prepare();
+    let entries = again.session.explain().unwrap();
+    assert!(entries.iter().all(|entry| entry.fate != Fate::Dropped), "the log has every message");
 }
 
 #[test]

@@ -9,6 +9,7 @@ use context_compactor_core::Code;
 use context_compactor_core::checkpoint::Goal;
 use context_compactor_core::compaction::CompactionResult;
 use context_compactor_core::context::{Context, Item, Origin};
+use context_compactor_core::session::audit::view_text;
 use context_compactor_core::step::Effect;
 use context_compactor_core::wire;
 use serde_json::Value;
@@ -103,7 +104,8 @@ impl Checked {
     pub fn no_model_wrote(&self) -> Result<(), String> {
         for (key, value) in self.host.seen.commits.iter().flat_map(|batch| &batch.puts) {
             if key.to_string().starts_with("views/") {
-                let view: Value = serde_json::from_slice(value).map_err(|error| error.to_string())?;
+                let view: Value =
+                    serde_json::from_slice(&view_text(value)).map_err(|error| error.to_string())?;
                 if view["cause"]["model"].is_string() {
                     return Err(format!("a model wrote {key}, and no answer of it was a summary"));
                 }

@@ -210,7 +210,11 @@ pub(crate) fn load_items(stored: Vec<StoredItem>) -> Vec<Unread> {
                 let place = Place { seq, index };
                 items.push((Origin::Edited { place, offloads, reasoning_removed }, Some(body.0)));
             }
-            StoredItem::Summary { checkpoint, body, covers, quotes, prose, made, inherits: _ } => {
+            StoredItem::Summary { checkpoint, body, mut covers, quotes, prose, made, inherits: _ } => {
+                // Earlier releases stored their hashes.
+                for (_, offload) in covers.iter_mut().flat_map(|cover| &mut cover.offloads) {
+                    *offload = offload.retired();
+                }
                 let (checkpoint, made) = (checkpoint.into(), made.map(Rc::from));
                 let origin = Origin::Summary { checkpoint, covers, quotes, prose, made };
                 items.push((origin, Some(body.0)));

@@ -159,7 +159,7 @@ pub(crate) struct Cause {
     pub snapshot: Option<String>,
     /// The view to which a compaction was taken back; what was appended since stands behind it.
     pub undoes_to: Option<u64>,
-    /// Hash of the context that was changed (its last log row).
+    /// Hash of the log row before, which the view's own row of the log has: nothing since schema 201.
     pub input: String,
 }
 
@@ -238,7 +238,7 @@ fn inherit<'a>(covers: &mut [CoveredRange], removed: impl Iterator<Item = &'a Or
     for origin in removed {
         for (index, offload) in origin.every_offload() {
             if let Some(cover) = covers.iter_mut().find(|cover| (cover.from..cover.to).contains(&index)) {
-                cover.offloads.push((index, offload.clone()));
+                cover.offloads.push((index, offload.retired()));
             }
         }
     }

@@ -5,7 +5,7 @@ use super::super::record::{
 };
 use super::super::staging::rows_of;
 use super::super::terms::Unindexed;
-use super::super::{keyed, seal};
+use super::super::{keyed, packed, seal};
 use super::{ContextChange, FormatDecision, PendingMessage, State};
 use crate::context::{Item, Origin, Place};
 use crate::error::{Code, Error, Result};
@@ -149,17 +149,18 @@ impl State {
             whole,
             splices,
             left: change.left.clone().unwrap_or_else(|| self.context.left().to_vec()),
-            cause: Cause { input: self.row.head.clone(), ..change.cause.clone() },
+            cause: change.cause.clone(),
         };
         let view = record::encode(&view);
-        row.whole = Some(WholeView::after(base, generation, view.len()));
         let Cause { rung, snapshot, undoes_to, .. } = change.cause.clone();
         let sha256 = Some(ids::sha256_hex(&view));
         let note = ViewNote { view: generation, rung, snapshot, undoes_to, sha256 };
         let note = String::from_utf8_lossy(&record::encode(&note)).into_owned();
         let id = view_id(commit_id, &row.head);
         let mut puts = vec![self.log_row(&mut row, id, RowKind::View, now, &note)?];
-        puts.push((keys::view(&self.sid, generation), view));
+        let view = packed::row(&self.sid, generation, view);
+        row.whole = Some(WholeView::after(base, generation, view.1.len()));
+        puts.push(view);
         for blob in change.blobs.iter().filter(|blob| !blob.is_big()) {
             puts.extend(blob.rows_of(&self.sid)?);
         }

@@ -14,10 +14,10 @@
 use super::Metadata;
 use crate::context::{Offload, Placeholder};
 use crate::error::{Code, Error, Result};
-use crate::keys::batch::{Key, keys};
+use crate::keys::batch::Key;
 use crate::keys::ids;
 use crate::log::record::{self, LogRow, SessionRow, ViewRow};
-use crate::log::{Gap, NewBlob, SCHEMA};
+use crate::log::{Gap, NewBlob, SCHEMA, packed};
 use crate::session::checkpoints::CheckpointRecord;
 use crate::wire::Format;
 use serde::{Deserialize, Serialize};
@@ -253,16 +253,20 @@ impl<'a> LogLine<'a> {
     }
 
     /// The row of the view, when it is one.
-    pub(super) fn view_row(&self, sid: &str) -> Result<Option<(ViewRow, Key, Vec<u8>)>> {
+    pub(super) fn view_row(&self, sid: &str) -> Result<Option<ReadView>> {
         self.view.map(|view| view_row(sid, view)).transpose()
     }
 }
 
-/// The row of a view.
-pub(super) fn view_row(sid: &str, view: &RawValue) -> Result<(ViewRow, Key, Vec<u8>)> {
-    let row: ViewRow = record::decode_view(view.get().as_bytes())?;
-    let key = keys::view(sid, row.generation);
-    Ok((row, key, view.get().as_bytes().to_vec()))
+/// A view, and its row in the store.
+pub(super) type ReadView = (ViewRow, (Key, Vec<u8>));
+
+/// A view, and its row.
+pub(super) fn view_row(sid: &str, view: &RawValue) -> Result<ReadView> {
+    let text = view.get().as_bytes();
+    let view: ViewRow = record::decode_view(text)?;
+    let row = packed::row(sid, view.generation, text.to_vec());
+    Ok((view, row))
 }
 
 /// An offload from its line.

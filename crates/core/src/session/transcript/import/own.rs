@@ -168,7 +168,7 @@ impl Import {
         match (self.restore, row.kind) {
             (Restore::Context, _) => {
                 self.puts.push(keyed::row(&self.state.sid, row.seq, bytes));
-                self.puts.extend(view.map(|(_, key, bytes)| (key, bytes)));
+                self.puts.extend(view.map(|(_, row)| row));
             }
             (Restore::Transcript, RowKind::Message) => self.add_message(row.id, row.at, row.body.get())?,
             (Restore::Transcript, RowKind::View | RowKind::Snapshot) => {}
@@ -216,12 +216,12 @@ impl Import {
         }
         match line.view.map(|view| line::view_row(&self.state.sid, view)).transpose()? {
             None => seen.views_lost = true,
-            Some((view, key, bytes)) if seen.is_next(view.generation) && count == 1 => {
+            Some((view, row)) if seen.is_next(view.generation) && count == 1 => {
                 seen.view(view.generation);
                 own.left = view.left;
                 if self.restore == Restore::Context {
                     let before = self.puts.len();
-                    self.puts.push((key, bytes));
+                    self.puts.push(row);
                     self.count_from(before);
                 }
             }

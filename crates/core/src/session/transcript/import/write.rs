@@ -3,12 +3,11 @@
 use super::{Import, Restore, at_line};
 use crate::context::{CoveredRange, Departed, MessageSource, SummaryMeta, Why};
 use crate::error::{Error, Result};
-use crate::keys::batch::keys;
 use crate::keys::ids;
 use crate::log::record::{self, RowKind, StoredItem, ViewNote, ViewRow, WholeView};
 use crate::log::state::{record_id, size_of};
 use crate::log::stored::PAGE;
-use crate::log::{Cause, SCHEMA};
+use crate::log::{Cause, SCHEMA, packed};
 use crate::message::limits;
 use crate::policy::Trigger;
 use crate::session::transcript::foreign::{self, ForeignEntry, ForeignSaid};
@@ -134,9 +133,8 @@ impl Import {
         self.row.generation += 1;
         let (generation, messages) = (self.row.generation, self.row.messages);
         let tokens_before = self.row.tokens;
-        let input = self.row.head.clone();
         let of = Cause::of(&self.state.view(), "import", tokens_after);
-        let cause = Cause { trigger: Trigger::Auto.as_str().into(), tokens_before, input, ..of };
+        let cause = Cause { trigger: Trigger::Auto.as_str().into(), tokens_before, ..of };
         let to = self.row.next_seq + 1;
         self.row.tail_from = to;
         let rung = cause.rung.clone();
@@ -154,7 +152,6 @@ impl Import {
             cause,
         };
         let view = record::encode(&view);
-        self.row.whole = Some(WholeView::after(None, generation, view.len()));
         let sha256 = Some(ids::sha256_hex(&view));
         let note =
             record::encode(&ViewNote { view: generation, rung, snapshot: None, undoes_to: None, sha256 });
@@ -162,7 +159,9 @@ impl Import {
         let id = format!("view_{}", ids::id(&[secret, &generation.to_le_bytes()]));
         let note = String::from_utf8_lossy(&note).into_owned();
         self.puts.push(self.state.log_row(&mut self.row, id, RowKind::View, at, &note)?);
-        self.puts.push((keys::view(&self.state.sid, generation), view));
+        let view = packed::row(&self.state.sid, generation, view);
+        self.row.whole = Some(WholeView::after(None, generation, view.1.len()));
+        self.puts.push(view);
         Ok(())
     }
 }
