@@ -94,6 +94,8 @@ export class NodeDirectory implements Directory {
     }
   }
 
+  async close(): Promise<void> {}
+
   /** Who comes first is decided by the file itself. */
   turn<T>(work: () => Promise<T>): Promise<T> {
     return work();

@@ -56,7 +56,9 @@ export interface Directory {
   sync(): Promise<void>;
   /** Empties the journals before `number`, which is published, and removes what nobody needs. What fails stays. */
   clean(number: number): Promise<void>;
-  /** Calls `work` in a turn of its own, where the host lets only one have the files at a time. */
+  /** Lets go of the files, which are all closed. */
+  close(): Promise<void>;
+  /** Calls `work` in a turn, where the host lets only one have the files at a time; others that wait come first. */
   turn<T>(work: () => Promise<T>): Promise<T>;
   /** Calls `work` in the turn that there is, which lasts until then, or else in one of its own. */
   within<T>(work: () => Promise<T>): Promise<T>;

@@ -69,7 +69,7 @@ class FileStore {
   #journal: Journal | undefined;
   #rows = new Rows();
   /** What is read until this is closed. */
-  readonly #remains: Remains[] = [];
+  readonly #remains: Pick<Remains, "close">[] = [];
   /** One at a time: calls that read the rows, or change them. */
   readonly #turns = new Mutex();
   #queue: Entry[] = [];
@@ -146,11 +146,14 @@ class FileStore {
 
   async remains(): Promise<Store> {
     this.#checkOpen();
+    let directory: Directory | undefined;
     try {
-      const remains = await remainsOf(await this.#opens(), this.caps);
-      this.#remains.push(remains);
+      directory = await this.#opens();
+      const remains = await remainsOf(directory, this.caps);
+      this.#remains.push(remains, directory);
       return remains.store;
     } catch (error) {
+      await directory?.close();
       throw fileError(error);
     }
   }
@@ -182,6 +185,7 @@ class FileStore {
       await journal?.retire();
       await acknowledged?.close();
     });
+    await this.#directory?.close();
   }
 
   #checkOpen(): void {

@@ -41,6 +41,10 @@ export class OpfsDirectory implements Directory {
     return this.#turns.join(work);
   }
 
+  close(): Promise<void> {
+    return this.#turns.close();
+  }
+
   async look(): Promise<{ journals: number[]; kept: number[]; used: boolean }> {
     return this.within(async () => {
       const names = await this.#names();

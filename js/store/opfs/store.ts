@@ -3,6 +3,7 @@
 import { checkOptions, invalidOption } from "../../checks.js";
 import type { Store } from "../../types.js";
 import { storeIn } from "../file/store.js";
+import { isPersisted } from "../persistence.js";
 import { OpfsDirectory } from "./directory.js";
 
 /** Options of `opfsStore`. */
@@ -30,5 +31,6 @@ export function opfsStore(options: OpfsOptions = {}): Store {
   checkOptions(options, ["name", "durability", "rewriteBytes"]);
   const { name = "context-compactor" } = options;
   if (typeof name !== "string" || /^\.{0,2}$|[/\\\0]/.test(name)) throw invalidOption("name", "must be the name of a directory");
-  return storeIn(() => OpfsDirectory.open(name), options);
+  const store = storeIn(() => OpfsDirectory.open(name), options);
+  return Object.assign(store, { name: `files/${name}`, persisted: isPersisted });
 }

@@ -3,7 +3,8 @@
  *
  * A browser gives a file to one worker at a time, so there is one at a time: who has the lock opens what it needs, looks at
  * what others appended, and closes it all before the lock goes on. Nothing is decided by that: the journal is one for many
- * writers anyway. A tab that is killed loses lock and files; one that is frozen with them makes the others fail, in time.
+ * writers anyway. As opening takes longer than writing (130 ms in Firefox), a turn is kept for what may come next: shortly when
+ * somebody else waits, who says so on a channel. So who lost a race reads and writes before the others do. A tab that is killed loses lock and files; one that is frozen with them makes the others fail, in time.
  */
 
 import { Deadline } from "../../awake.js";
@@ -12,6 +13,11 @@ import { inTime, isNamed, WAIT_MS } from "./faults.js";
 
 /** A file is let go a little after the lock of a worker that was ended. */
 const RETRY_MS = 5;
+/** How long a turn is kept that nobody uses, alone and while others wait. */
+const KEEP_MS = 100;
+const LINGER_MS = 20;
+/** A turn that others wait for takes nothing new after this long. */
+const SLOT_MS = 100;
 
 /** A file that one worker has open. */
 export interface Access {
@@ -22,21 +28,58 @@ export interface Access {
   close(): void;
 }
 
-interface Turn {
-  begun: Promise<() => void>;
-  /** Calls that belong to it: the last one ends it. */
-  users: number;
+class Turn {
+  readonly begun: Promise<void>;
+  readonly ended: Promise<void>;
+  /** Calls that belong to it. */
+  users = 0;
   /** Open files by their names. */
-  readonly files: Map<string, Promise<Access>>;
-  ended: Promise<void>;
+  readonly files = new Map<string, Promise<Access>>();
+  /** Somebody else waits for it to end. */
+  isWanted = false;
+  /** Something failed in it: the files are opened anew. */
+  hasFailed = false;
+  #since = Infinity;
+  timer: ReturnType<typeof setTimeout> | undefined;
+  #leave = () => {};
+
+  constructor(name: string, ask: () => void) {
+    let ended!: () => void;
+    this.ended = new Promise((resolve) => (ended = resolve));
+    const wait = () => {
+      this.isWanted = true;
+      ask();
+    };
+    this.begun = lock(name, wait).then((leave) => {
+      this.#since = Date.now();
+      this.#leave = () => {
+        leave();
+        ended();
+      };
+    });
+    this.begun.catch(() => (this.#leave = ended));
+  }
+
+  /** Nothing new belongs to it. */
+  get isOver(): boolean {
+    return this.hasFailed || (this.isWanted && Date.now() - this.#since > SLOT_MS);
+  }
+
+  async end(): Promise<void> {
+    await Promise.allSettled(Array.from(this.files.values(), async (open) => (await open).close()));
+    this.#leave();
+  }
 }
 
 export class Turns {
   readonly #lock: string;
+  readonly #channel: BroadcastChannel;
   #now: Turn | undefined;
 
   constructor(lock: string) {
     this.#lock = lock;
+    this.#channel = new BroadcastChannel(lock);
+    this.#channel.onmessage = () => this.#hurry();
   }
 
   /** The turn that there is. */
@@ -44,21 +87,25 @@ export class Turns {
     return this.#now;
   }
 
-  /** Calls `work` in a new turn, so that others come in between. */
+  /** Calls `work` in a turn that is not over. */
   async take<T>(work: () => Promise<T>): Promise<T> {
-    while (this.#now) await this.#now.ended;
+    while (this.#now?.isOver) await this.#now.ended;
     return this.join(work);
   }
 
   /** Calls `work` in the turn that there is, which lasts until then, or else in a new one. */
   async join<T>(work: () => Promise<T>): Promise<T> {
-    const turn = (this.#now ??= this.#begin());
+    const turn = (this.#now ??= new Turn(this.#lock, () => this.#channel.postMessage(null)));
     turn.users++;
+    clearTimeout(turn.timer);
     try {
       await turn.begun;
       return await work();
+    } catch (error) {
+      turn.hasFailed = true;
+      throw error;
     } finally {
-      if (--turn.users === 0) this.#end(turn);
+      if (--turn.users === 0) this.#rest(turn);
     }
   }
 
@@ -79,45 +126,56 @@ export class Turns {
     (await open?.catch(() => undefined))?.close();
   }
 
-  #begin(): Turn {
-    let ended!: () => void;
-    const turn: Turn = {
-      begun: lock(this.#lock),
-      users: 0,
-      files: new Map(),
-      ended: new Promise((resolve) => (ended = resolve)),
-    };
-    turn.begun = turn.begun.then((leave) => () => {
-      leave();
-      ended();
-    });
-    turn.begun.catch(() => ended());
-    return turn;
+  async close(): Promise<void> {
+    const turn = this.#now;
+    if (turn) turn.hasFailed = true;
+    if (turn?.users === 0) this.#rest(turn);
+    await turn?.ended;
+    this.#channel.close();
   }
 
-  #end(turn: Turn): void {
-    this.#now = undefined;
-    const closed = Array.from(turn.files.values(), async (open) => (await open).close());
-    void Promise.allSettled(closed).then(() => turn.begun.then((leave) => leave(), () => {}));
+  #hurry(): void {
+    const turn = this.#now;
+    if (!turn || turn.isWanted) return;
+    turn.isWanted = true;
+    if (turn.users === 0) this.#rest(turn);
+  }
+
+  /** Nobody uses the turn: it ends, now or soon. */
+  #rest(turn: Turn): void {
+    clearTimeout(turn.timer);
+    const end = () => {
+      this.#now = undefined;
+      void turn.end();
+    };
+    if (turn.isOver) end();
+    else turn.timer = setTimeout(end, turn.isWanted ? LINGER_MS : KEEP_MS);
   }
 }
 
-/** Resolves to what lets go of the lock. */
-function lock(name: string): Promise<() => void> {
+/** Resolves to what lets go of the lock. Calls `wait` where another one has it. */
+async function lock(name: string, wait: () => void): Promise<() => void> {
+  const late = new AbortController();
+  const deadline = new Deadline(WAIT_MS, () => late.abort());
+  try {
+    const free = await inTime(request(name, { ifAvailable: true }), (leave) => leave?.());
+    if (free) return free;
+    wait();
+    return (await request(name, { signal: late.signal }))!;
+  } catch (cause) {
+    const why = late.signal.aborted
+      ? `another tab has had them for ${WAIT_MS / 1_000} s: close it, then try again`
+      : "the lock of them cannot be had: try again";
+    throw new CompactionError("store_unavailable", `The store's files cannot be used: ${why}`, { cause });
+  } finally {
+    deadline.stop();
+  }
+}
+
+function request(name: string, options: LockOptions): Promise<(() => void) | undefined> {
   return new Promise((resolve, reject) => {
-    const late = new AbortController();
-    const deadline = new Deadline(WAIT_MS, () => late.abort());
-    const held = navigator.locks.request(name, { signal: late.signal }, () => {
-      deadline.stop();
-      return new Promise<void>((leave) => resolve(leave));
-    });
-    held.catch((cause: unknown) => {
-      deadline.stop();
-      const why = late.signal.aborted
-        ? `another tab has had them for ${WAIT_MS / 1_000} s: close it, then try again`
-        : "the lock of them cannot be had: try again";
-      reject(new CompactionError("store_unavailable", `The store's files cannot be used: ${why}`, { cause }));
-    });
+    const hold = (lock: Lock | null) => lock ? new Promise<void>((leave) => resolve(leave)) : resolve(undefined);
+    navigator.locks.request(name, options, hold).catch(reject);
   });
 }
 
