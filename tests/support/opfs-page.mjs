@@ -3,7 +3,7 @@
  * origin, alone and as copies of a database. The page itself has what only a page can do.
  */
 
-import { opfsStore } from "../../js/store/opfs/store.ts";
+import { opfsStore } from "context-compactor/worker-thread";
 import * as library from "./offload.mjs";
 import { exchange, summariser } from "./api.mjs";
 
@@ -17,9 +17,8 @@ const stores = {
   opfs: (name) => opfsStore({ name }),
   small: (name) => opfsStore({ name, rewriteBytes: 20_000 }),
   database: (name) => library.indexedDbStore({ name }),
-  pair: (name) => library.mirrorStore(stores.database(name), stores.opfs(name)),
-  bases: (name) => library.mirrorStore(stores.database(`${name} a`), stores.database(`${name} b`)),
-  turned: (name) => library.mirrorStore(stores.opfs(name), stores.database(name)),
+  pair: (name) => library.mirrorStore(stores.opfs(name), stores.database(name)),
+  turned: (name) => library.mirrorStore(stores.database(name), stores.opfs(name)),
 };
 
 const open = new Map();
@@ -42,7 +41,7 @@ function suite(kind) {
   };
   return library.storeConformance(factory, { damage });
 }
-const cases = { opfs: suite("opfs"), pair: suite("pair") };
+const cases = { opfs: suite("opfs"), pair: suite("pair"), turned: suite("turned") };
 
 async function code(action) {
   try {
@@ -216,13 +215,13 @@ const steps = {
 
   /** Keys of rows that the copies do not have alike; whether they have any. */
   async differing(name) {
-    const [one, two] = [await rowsOf(stores.database(name)), await rowsOf(stores.opfs(name))];
+    const [one, two] = [await rowsOf(stores.opfs(name)), await rowsOf(stores.database(name))];
     const keys = Object.keys({ ...one, ...two });
     return { rows: keys.length, differing: keys.filter((key) => one[key] !== two[key]) };
   },
-  damageTable: (name, at, table) => (at === 0 ? changeRows(name, table) : changeFiles(name, (key) => key[0] === table)),
+  damageTable: (name, at, table) => (at === 1 ? changeRows(name, table) : changeFiles(name, (key) => key[0] === table)),
   async remove(name, at) {
-    if (at === 1) return (await navigator.storage.getDirectory()).removeEntry(name, { recursive: true });
+    if (at === 0) return (await navigator.storage.getDirectory()).removeEntry(name, { recursive: true });
     const request = indexedDB.deleteDatabase(name);
     return new Promise((resolve, reject) => {
       request.onsuccess = () => resolve();

@@ -3,7 +3,7 @@
 import { CompactionError } from "../../errors.js";
 import { ACKNOWLEDGED, KEPT, keptName, NAME, nameOf, numbers } from "../file/files.js";
 import type { Directory, Fresh, Opened } from "../file/files.js";
-import { randomId, TITLE_BYTES } from "../file/record.js";
+import { randomId } from "../file/record.js";
 import { ALONE, inTime, isNamed, opfsError } from "./faults.js";
 import { OpfsFile } from "./file.js";
 import { Turns } from "./turns.js";
@@ -138,15 +138,15 @@ export class OpfsDirectory implements Directory {
     });
   }
 
-  /** A journal is copied with its first line at last: see `#copy`. Bits that flipped in one leave some of it. */
+  /** Whether all of a journal was copied: see `#copy`. */
   async #isPublished(number: number): Promise<boolean> {
-    const begin = new Uint8Array(TITLE_BYTES);
-    await new OpfsFile(this.#turns, await this.#file(nameOf(number))).read(begin, 0, begin.length, 0);
-    return begin.some((byte) => byte !== 0);
+    const begin = new Uint8Array(1);
+    await new OpfsFile(this.#turns, await this.#file(nameOf(number))).read(begin, 0, 1, 0);
+    return begin[0] !== 0;
   }
 
-  /** A file under another name. Who is killed meanwhile leaves one that begins with zeros, which is none: not every engine can
-   *  give a file another name. */
+  /** A file under another name. The first byte comes last: who is killed meanwhile leaves a file without it, which is no journal.
+   *  Not every engine can give a file another name. */
   async #copy(from: string, to: string): Promise<void> {
     await this.within(async () => {
       await this.#remove(to);
@@ -159,9 +159,9 @@ export class OpfsDirectory implements Directory {
           old.read(bytes, { at });
           if (copy.write(bytes, { at }) < bytes.length) throw new DOMException("no room for all of it", "QuotaExceededError");
         };
-        for (let at = TITLE_BYTES; at < size; at += PIECE) take(at, Math.min(size, at + PIECE));
+        for (let at = 1; at < size; at += PIECE) take(at, Math.min(size, at + PIECE));
         copy.flush();
-        take(0, Math.min(size, TITLE_BYTES));
+        take(0, 1);
         copy.flush();
       } catch (error) {
         await this.#remove(to).catch(() => {});

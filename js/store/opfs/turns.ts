@@ -13,6 +13,8 @@ import { inTime, isNamed, WAIT_MS } from "./faults.js";
 
 /** A file is let go a little after the lock of a worker that was ended. */
 const RETRY_MS = 5;
+/** How often those who wait say so. */
+const ASK_MS = 50;
 /** How long a turn is kept that nobody uses, alone and while others wait. */
 const KEEP_MS = 100;
 const LINGER_MS = 20;
@@ -46,11 +48,9 @@ class Turn {
   constructor(name: string, ask: () => void) {
     let ended!: () => void;
     this.ended = new Promise((resolve) => (ended = resolve));
-    const wait = () => {
-      this.isWanted = true;
-      ask();
-    };
-    this.begun = lock(name, wait).then((leave) => {
+    this.begun = lock(name, ask).then(({ leave, hasWaited }) => {
+      // Others may wait as this one did.
+      this.isWanted ||= hasWaited;
       this.#since = Date.now();
       this.#leave = () => {
         leave();
@@ -153,15 +153,18 @@ export class Turns {
   }
 }
 
-/** Resolves to what lets go of the lock. Calls `wait` where another one has it. */
-async function lock(name: string, wait: () => void): Promise<() => void> {
+/** Resolves to what lets go of the lock. Calls `ask` now and then as long as another one has it. */
+async function lock(name: string, ask: () => void): Promise<{ leave: () => void; hasWaited: boolean }> {
+  let asking: ReturnType<typeof setInterval> | undefined;
   const late = new AbortController();
   const deadline = new Deadline(WAIT_MS, () => late.abort());
   try {
     const free = await inTime(request(name, { ifAvailable: true }), (leave) => leave?.());
-    if (free) return free;
-    wait();
-    return (await request(name, { signal: late.signal }))!;
+    if (free) return { leave: free, hasWaited: false };
+    // Who has it may have begun a new turn since.
+    asking = setInterval(ask, ASK_MS);
+    ask();
+    return { leave: (await request(name, { signal: late.signal }))!, hasWaited: true };
   } catch (cause) {
     const why = late.signal.aborted
       ? `another tab has had them for ${WAIT_MS / 1_000} s: close it, then try again`
@@ -169,6 +172,7 @@ async function lock(name: string, wait: () => void): Promise<() => void> {
     throw new CompactionError("store_unavailable", `The store's files cannot be used: ${why}`, { cause });
   } finally {
     deadline.stop();
+    clearInterval(asking);
   }
 }
 
