@@ -1,7 +1,8 @@
 /** Stores in the private file system of an origin, and as copies of a database (D23): suites, damage, kills, tabs, and where there is none. */
 
 import assert from "node:assert/strict";
-import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { readFileSync } from "node:fs";
+import { mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
@@ -33,11 +34,9 @@ const APP = `<!doctype html><title>app</title><link rel="icon" href="data:,"><sc
       },
     };
   </script>`;
-const THREAD = `
-  import { indexedDbStore, mirrorStore } from "/pkg/dist/entry/main.js";
-  import { opfsStore, serve } from "/pkg/dist/entry/worker-thread.js";
-  serve({ store: mirrorStore(opfsStore(), indexedDbStore()) });
-`;
+/** The program of the page about threads, at the addresses of this server. */
+const [, PROGRAM] = /```js thread\n([^]*?)```/.exec(readFileSync(at("docs/threads.md"), "utf8"));
+const THREAD = PROGRAM.replace('"context-compactor"', '"/pkg/dist/entry/main.js"').replace('"context-compactor/worker-thread"', '"/pkg/dist/entry/worker-thread.js"');
 
 let acknowledged = 0;
 let pages, app, folder;
@@ -171,6 +170,18 @@ for (const name of browsers) {
       }
     });
 
+    test("D23: a database that has sessions gets files as its copy", async () => {
+      await call(page, "open", "grown", "database");
+      await call(page, "exchanges", "grown", 0, 3);
+      await call(page, "close", "grown");
+      await call(page, "open", "grown");
+      await call(page, "exchanges", "grown", 3, 1);
+      const { history, lost, ok } = await look(page, "grown");
+      assert.deepEqual([history, lost, ok], [said(4), 0, true]);
+      await call(page, "close", "grown");
+      await checkSame(page, "grown");
+    });
+
     test("D23: the files are those of `fileStore`, which goes on with them, and its files are theirs", async (context) => {
       await call(page, "open", "moved", "opfs");
       await call(page, "exchanges", "moved", 0, 3);
@@ -185,7 +196,6 @@ for (const name of browsers) {
       assert.deepEqual(history, said(3));
       await opened.append({ role: "user", content: "on a disk 😀" });
       await store.close();
-      const { readFile, readdir } = await import("node:fs/promises");
       for (const file of await readdir(directory)) await call(page, "put", "moved", file, (await readFile(join(directory, file))).toString("latin1"));
       await call(page, "open", "moved", "opfs");
       const found = await look(page, "moved");

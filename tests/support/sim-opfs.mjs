@@ -8,6 +8,7 @@ import { bundle, mutation } from "./bundle.mjs";
 const SOURCE = `
   export { storeConformance } from "./js/store/conformance.ts";
   export { opfsStore } from "./js/store/opfs/store.ts";
+  export { crc32, sha256 } from "./js/store/file/sums.ts";
 `;
 const HOST = ["module", "globalThis", "navigator", "FileSystemFileHandle", "BroadcastChannel"];
 
