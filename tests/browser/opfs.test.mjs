@@ -11,8 +11,9 @@ import { openSession } from "context-compactor";
 import { fileStore } from "context-compactor/node";
 import { exchange } from "../support/api.mjs";
 import { browsers } from "../support/browser.mjs";
+import { missing, startEngine } from "../support/engines.mjs";
 import { launch, makeProfile, serve } from "../support/session.mjs";
-import { callInWorker as call, ready, serveSessions } from "../support/session-server.mjs";
+import { call as callInPage, callInWorker as call, ready, serveSessions } from "../support/session-server.mjs";
 
 const KILLS = Number(process.env.CC_KILLS ?? 3);
 const TABLES = ["meta", "sessions", "log", "blobs", "views", "jobs"];
@@ -62,6 +63,18 @@ async function checkSame(page, name) {
   assert.ok(rows > 0, "no rows");
   assert.deepEqual(differing, []);
 }
+
+test("D23: WebKitGTK has no such files, and it says so", { skip: missing("webkitgtk") }, async () => {
+  const profile = await makeProfile();
+  const engine = await startEngine("webkitgtk", { profile });
+  try {
+    const page = await pages.openPage(engine);
+    assert.match(await callInPage(page, "inWorker", "refusal", {}), /^store_unavailable: opfsStore: this browser has no private file system .*WebKitGTK.*indexedDbStore\(\) alone$/);
+  } finally {
+    await engine.close();
+    await profile.remove();
+  }
+});
 
 for (const name of browsers) {
   describe(name, () => {

@@ -323,7 +323,18 @@ const steps = {
 
 globalThis.sessions = steps;
 
-if (typeof document === "undefined") {
+let worker;
+/** Calls a step in a worker of this page, where no protocol can. */
+steps.inWorker = (step, ...args) => {
+  worker ??= new Worker("/js/sessions.js", { type: "module" });
+  return new Promise((resolve, reject) => {
+    worker.onmessage = ({ data: { value, error } }) => (error ? reject(new Error(error)) : resolve(value));
+    worker.postMessage({ step, args });
+  });
+};
+
+if (typeof document !== "undefined") await import("./remote.mjs");
+else {
   const answer = (port) => async ({ data: { step, args } }) => {
     try {
       port.postMessage({ value: await steps[step](...args) });

@@ -89,7 +89,10 @@ export class Turns {
 
   /** Calls `work` in a turn that is not over. */
   async take<T>(work: () => Promise<T>): Promise<T> {
-    while (this.#now?.isOver) await this.#now.ended;
+    for (let turn = this.#now; turn?.isOver; turn = this.#now) {
+      if (turn.users === 0) this.#rest(turn);
+      await turn.ended;
+    }
     return this.join(work);
   }
 
