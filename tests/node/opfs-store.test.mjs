@@ -134,6 +134,19 @@ test("D23: another one's files under the same name are an error, and nothing is 
   await other.close();
 });
 
+test("D24: what was deleted or replaced is in no file after `purge`", async () => {
+  const origin = new Origin();
+  const store = origin.worker(code).opfsStore();
+  const bytes = () => [...origin.folders.get("context-compactor").values()].map(({ data }) => Buffer.from(data).toString("latin1")).join("");
+  await store.commit(batch({ puts: [[["log", "s", 1], "a secret"], [["log", "s", 2], "what stays"]] }));
+  await store.commit(batch({ deletes: [["log", "s", 1]] }));
+  assert.match(bytes(), /a secret/);
+  await store.purge();
+  assert.doesNotMatch(bytes(), /a secret/);
+  assert.deepEqual(await contents(store), { '["log","s",2]': "what stays" });
+  await store.close();
+});
+
 describe("the tests find what is wrong", () => {
   const mutants = {
     "a copy begins with its first byte": {
