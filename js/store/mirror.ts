@@ -43,9 +43,6 @@ export function mirrorStore(first: Store, second: Store, options: MirrorOptions 
   const capsOf = promises(first, second, waits, () => mirror?.isReadOnly ?? false);
   const { tell, listen } = notices();
   const name = first.name ?? second.name;
-  // Where it is told, both copies have it, or the first alone does, as it would alone.
-  const telling = first.changes ? first : second;
-  const lasting = first.persisted ? first : second;
   let [loading, mirror, isClosed]: [Promise<Mirror> | undefined, Mirror | undefined, boolean] = [undefined, undefined, false];
 
   function load(): Promise<Mirror> {
@@ -88,8 +85,8 @@ export function mirrorStore(first: Store, second: Store, options: MirrorOptions 
     },
     // Also where neither copy reports losses: what both have lost is known here alone.
     dataLoss: () => run((mirror) => mirror.dataLoss()),
-    ...(telling.changes && { changes: (listener) => telling.changes!(listener) }),
-    ...(lasting.persisted && { persisted: () => lasting.persisted!() }),
+    ...(first.changes && { changes: (listener) => first.changes!(listener) }),
+    ...(first.persisted && { persisted: () => first.persisted!() }),
     ...((first.purge || second.purge) && { purge: () => run((mirror) => mirror.purge()) }),
     remains: () => run((mirror) => mirror.remains()),
     notices: listen,

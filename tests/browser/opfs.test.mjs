@@ -146,6 +146,7 @@ for (const name of browsers) {
         const found = history.map(({ content }) => content);
         for (const own of texts) assert.deepEqual(found.filter((text) => own.includes(text)), own);
         assert.equal(found.length, 60);
+        for (const tab of tabs) assert.ok((await call(tab, "changes", shared)) > 0, "it heard nothing of the other");
         for (const tab of tabs) await call(tab, "close", shared);
         if (kind !== "small") await checkSame(page, shared);
         else assert.ok(!(await call(page, "files", shared)).includes("journal-000000000001"), "it was never written anew");

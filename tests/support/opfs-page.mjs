@@ -174,7 +174,9 @@ const steps = {
     const told = [];
     session.on("data-loss", ({ kind, reason }) => told.push({ kind, reason }));
     session.on("warning", ({ code, message }) => code !== "not_persisted" && told.push({ kind: code, reason: message }));
-    open.set(name, { store, session, told });
+    const changes = [];
+    session.on("change", (change) => changes.push(change));
+    open.set(name, { store, session, told, changes });
     return session.archive.durability;
   },
   /** Appends exchanges from number `from` on; each is told at `/acknowledged` when it is stored. */
@@ -210,6 +212,12 @@ const steps = {
     const { lost } = (await store.check?.()) ?? { lost: 0 };
     await new Promise((resolve) => setTimeout(resolve, 20));
     return JSON.stringify({ history, prepared: messages, lost, told, ok: (await session.archive.verify()).ok });
+  },
+  /** How often it was told that another tab wrote, once it was. */
+  async changes(name) {
+    const { changes } = open.get(name);
+    for (const until = Date.now() + 5_000; changes.length === 0 && Date.now() < until; ) await new Promise((resolve) => setTimeout(resolve, 5));
+    return changes.length;
   },
   close: (name) => open.get(name).store.close(),
 

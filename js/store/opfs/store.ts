@@ -1,9 +1,11 @@
 /** The store of a browser's dedicated workers: the files of `fileStore`, in the private file system of the origin. */
 
 import { checkOptions, invalidOption } from "../../checks.js";
-import type { Store } from "../../types.js";
+import type { Batch, Store } from "../../types.js";
 import { storeIn } from "../file/store.js";
 import { isPersisted } from "../persistence.js";
+import { sessionOf, Tabs } from "../tabs.js";
+import type { Changed } from "../tabs.js";
 import { OpfsDirectory } from "./directory.js";
 
 /** Options of `opfsStore`. */
@@ -32,5 +34,17 @@ export function opfsStore(options: OpfsOptions = {}): Store {
   const { name = "context-compactor" } = options;
   if (typeof name !== "string" || /^\.{0,2}$|[/\\\0]/.test(name)) throw invalidOption("name", "must be the name of a directory");
   const store = storeIn(() => OpfsDirectory.open(name), options);
-  return Object.assign(store, { name: `files/${name}`, persisted: isPersisted });
+  const { commit } = store;
+  const tabs = new Tabs();
+  tabs.tune(`files/${name}/changes`);
+  return Object.assign(store, {
+    name: `files/${name}`,
+    async commit(batch: Batch) {
+      const written = sessionOf(batch);
+      await commit(batch);
+      if (written) tabs.tell(written.sid, written.ver);
+    },
+    changes: (listener: Changed) => tabs.listen(listener),
+    persisted: isPersisted,
+  });
 }
