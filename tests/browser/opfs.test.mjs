@@ -184,6 +184,22 @@ for (const name of browsers) {
       }
     });
 
+    test("D23: a tab that is closed while it appends stops nobody, and what it was told of is there", async () => {
+      const other = await pages.openPage(session);
+      for (const tab of [page, other]) await call(tab, "open", "left", "pair");
+      acknowledged = 0;
+      call(other, "exchanges", "left", 0, 1_000).catch(() => {});
+      while (acknowledged < 3) await new Promise((resolve) => setTimeout(resolve, 10));
+      await other.close();
+      await call(page, "texts", "left", ["still here"]);
+      const { history, lost, ok } = await look(page, "left");
+      assert.deepEqual([lost, ok, history.at(-1).content], [0, true, "still here"]);
+      assert.ok(history.length > 4 * acknowledged, `${history.length} of ${acknowledged}`);
+      assert.deepEqual(history.slice(0, -1), said((history.length - 1) >> 2));
+      await call(page, "close", "left");
+      await checkSame(page, "left");
+    });
+
     test("D23: a database that has sessions gets files as its copy", async () => {
       await call(page, "open", "grown", "database");
       await call(page, "exchanges", "grown", 0, 3);
