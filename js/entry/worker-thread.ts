@@ -4,4 +4,5 @@ import { bring } from "../host/files.js";
 
 bring();
 
+export { opfsStore, type OpfsOptions } from "../store/opfs/store.js";
 export { serve } from "../worker/serve.js";

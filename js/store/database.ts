@@ -9,6 +9,7 @@ import type { ScanOptions, Value } from "./keys.js";
 import { askToPersist, isPersisted } from "./persistence.js";
 import { Queue } from "./queue.js";
 import { rotateLog } from "./rotation.js";
+import { sessionOf } from "./tabs.js";
 import type { Changed } from "./tabs.js";
 import { isOfARow, settle, storeError, TimedOut } from "./transaction.js";
 import type { On } from "./transaction.js";
@@ -192,14 +193,6 @@ function execute(tx: IDBTransaction, on: On, batch: Batch): void {
     else tx.objectStore(tableOf(key)).put({ version: version + 1, bytes } satisfies Row, rowOf(key));
   }
   for (const key of batch.deletes) tx.objectStore(tableOf(key)).delete(rowOf(key));
-}
-
-/** The session whose row a batch writes, and the version that the row then has. */
-function sessionOf({ expect, puts }: Batch): { sid: string; ver: number } | undefined {
-  const isOne = (key: Key) => key[0] === "sessions" && key.length === 2;
-  const row = puts.find(([key]) => isOne(key))?.[0];
-  const version = row && expect.find(({ key }) => isOne(key) && key[1] === row[1])?.version;
-  return row && version !== undefined ? { sid: String(row[1]), ver: (version ?? 0) + 1 } : undefined;
 }
 
 /** Most rows are written once, so this adds, and only counts a version up when the row is there already. */

@@ -1,8 +1,18 @@
 /** What the tabs of one database report to each other: that a session's row was written. Which one, and its version; no
  *  more. */
 
+import type { Batch, Key } from "../types.js";
+
 /** The row of a session as it was written: the id of its rows, not the app's name for it. */
 export type Changed = (sid: string, ver: number) => void;
+
+/** The session whose row a batch writes, and the version that the row then has. */
+export function sessionOf({ expect, puts }: Batch): { sid: string; ver: number } | undefined {
+  const isOne = (key: Key) => key[0] === "sessions" && key.length === 2;
+  const row = puts.find(([key]) => isOne(key))?.[0];
+  const version = row && expect.find(({ key }) => isOne(key) && key[1] === row[1])?.version;
+  return row && version !== undefined ? { sid: String(row[1]), ver: (version ?? 0) + 1 } : undefined;
+}
 
 /**
  * Who listens to a database, in every tab. It needs no answer and proves nothing: who hears nothing looks at the next

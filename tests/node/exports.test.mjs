@@ -45,7 +45,7 @@ const ENTRIES = {
   "./mastra": ["ContextCompactor"],
   "./tanstack-ai": ["contextCompactor"],
   "./openai-agents": ["CompactingSession", "contextCompactor"],
-  "./worker-thread": ["serve"],
+  "./worker-thread": ["opfsStore", "serve"],
   "./node": ["fileStore"],
   "./cloudflare": ["durableObjectStore", "toSessionsCompaction", "withCompaction"],
   "./sql": ["d1Driver", "libsqlDriver", "neonDriver", "pgDriver", "postgresDriver", "sqlStore", "sqliteDriver"],

@@ -34,6 +34,43 @@ test("D23: who comes second to the second copy overtakes nobody", async () => {
   checkSame(...pair);
 });
 
+test("D23: who sees the second copy later than the first does not take the first for behind", async () => {
+  const pair = disks();
+  const model = new Model();
+  const second = pair[1].open();
+  let [isHeld, go] = [false];
+  const held = new Promise((resolve) => (go = resolve));
+  const late = library.mirrorStore(pair[0].open(), {
+    ...second,
+    read: async (keys) => {
+      if (isHeld) await held;
+      return second.read(keys);
+    },
+  });
+  const told = [];
+  late.notices((notice) => told.push(notice));
+  const other = over(pair);
+  assert.ok(await model.append(late));
+  assert.ok(await model.append(other));
+  isHeld = true;
+  const waiting = model.append(late);
+  for (let turns = 0; turns < 200; turns++) await undefined;
+  // Between its looks at the two copies.
+  for (let nth = 0; nth < 4; nth++) assert.ok(await model.append(other));
+  go();
+  const more = async () => {
+    for (let nth = 0; nth < 20; nth++) assert.ok(await model.append(other));
+  };
+  await Promise.all([waiting, more()]);
+  await moment();
+  assert.deepEqual(told, []);
+  assert.deepEqual(await model.missing(other), []);
+  assert.ok(await model.append(late));
+  checkSame(...pair);
+  const [mark] = await pair[0].open().read([["meta", "mirror", 0]]);
+  assert.ok(JSON.parse(new TextDecoder().decode(mark)).seq < 100, "the first copy was begun anew");
+});
+
 test("D23: another process begins between any two calls of a new pair: both go on as one pair", async () => {
   for (let at = 0, isOver = false; !isOver; at++) {
     const pair = disks();

@@ -43,7 +43,7 @@ export async function loadStore(changes = []) {
     const outfile = join(path, "bundle.mjs");
     const source = `
       export { storeConformance } from "./js/store/conformance.ts";
-      export { fileStore } from "./js/store/file/store.ts";
+      export { fileStore } from "./js/store/file/node.ts";
       export { disk } from "node:fs/promises";
     `;
     await bundle(source, outfile, { platform: "node", plugins: [shim, mutation(changes, "js/store/file")] });

@@ -178,7 +178,7 @@ async function whole({ slot, library }) {
 
 const PACKAGE = `export { deleteSession, initialize, openSession } from "context-compactor/slim";`;
 const STORES = `
-  export { fileStore } from "./js/store/file/store.ts";
+  export { fileStore } from "./js/store/file/node.ts";
   export { durableObjectStore } from "./js/store/durable/store.ts";
   export { indexedDbStore } from "./js/store/indexeddb.ts";
   export { encryptedStore } from "./js/store/encrypted.ts";

@@ -8,7 +8,7 @@ import { fileStore } from "context-compactor/node";
 import { conversationAttributes, traced } from "context-compactor/opentelemetry";
 import * as slim from "context-compactor/slim";
 import * as worker from "context-compactor/worker";
-import { serve } from "context-compactor/worker-thread";
+import { opfsStore, serve, type OpfsOptions } from "context-compactor/worker-thread";
 
 export const version: string = inlined.version();
 export const started: Promise<void> = slim.initialize(new URL("https://example.org/core.wasm"));
@@ -33,6 +33,8 @@ export const inWorker: Promise<inlined.Session> = worker.openSession({ worker: t
 export const inShared: Promise<inlined.Session> = worker.openSession({ worker: new SharedWorker("/worker.js"), store });
 export const through: Promise<inlined.SessionInfo[]> = worker.listSessions({ worker: new MessageChannel().port1 });
 export const served: void = serve({ store });
+const files: OpfsOptions = { name: "sessions", durability: "relaxed", rewriteBytes: 1 };
+export const copies: inlined.MirrorStore = inlined.mirrorStore(opfsStore(files), inlined.indexedDbStore());
 // @ts-expect-error: it is no thread.
 void worker.openSession({ worker: "worker.js" });
 

@@ -5,9 +5,9 @@
  * its `seq`, so that a process which comes late with an older one leaves the newer one of another as it is.
  */
 
-import type { FileHandle } from "node:fs/promises";
-import { crc32 } from "node:zlib";
-import type { Directory, Opened } from "./directory.js";
+import { asciiOf, bytesOf } from "./bytes.js";
+import type { Directory, File, Opened } from "./files.js";
+import { crc32 } from "./sums.js";
 
 export interface Note {
   /** The journal's. */
@@ -23,7 +23,7 @@ const DIGITS = 17;
 const SLOTS = 16;
 
 export class Acknowledged {
-  #handle: FileHandle | undefined;
+  #handle: File | undefined;
   readonly #readOnly: boolean;
 
   private constructor(opened: Opened | undefined) {
@@ -46,8 +46,9 @@ export class Acknowledged {
   /** All that can be read: of this journal and of earlier ones. */
   async read(): Promise<Note[]> {
     if (!this.#handle) return [];
-    const { bytesRead, buffer } = await this.#handle.read(Buffer.alloc(SLOTS * BYTES), 0, SLOTS * BYTES, 0);
-    const texts = Array.from({ length: SLOTS }, (_, nth) => buffer.toString("latin1", nth * BYTES, Math.min(bytesRead, (nth + 1) * BYTES)));
+    const bytes = new Uint8Array(SLOTS * BYTES);
+    const { bytesRead } = await this.#handle.read(bytes, 0, bytes.length, 0);
+    const texts = Array.from({ length: SLOTS }, (_, nth) => asciiOf(bytes, nth * BYTES, Math.min(bytesRead, (nth + 1) * BYTES)));
     return texts.flatMap((text) => {
       const match = /^([a-z2-7]{26}) +(\d+) +(\d+) ([0-9a-f]{8})\n$/.exec(text);
       // One that is damaged claims nothing.
@@ -75,5 +76,5 @@ export function noteOf(notes: Note[], id: string): Note | undefined {
 
 function textOf(id: string, end: number, seq: number): string {
   const text = `${id} ${String(end).padStart(DIGITS)} ${String(seq).padStart(DIGITS)} `;
-  return `${text}${crc32(text).toString(16).padStart(8, "0")}\n`;
+  return `${text}${crc32(bytesOf(text)).toString(16).padStart(8, "0")}\n`;
 }

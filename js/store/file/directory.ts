@@ -1,14 +1,4 @@
-/**
- * The files of a store. Their names are fixed, or numbers and random ids, never text of a user:
- *
- *     journal-000000000007           the journal; lower numbers are sealed, and empty soon
- *     journal-000000000008.<id>.new  the next one while it is being written
- *     acknowledged                   how far the journal is known to be on the disk
- *     damaged-000000000006           a journal that was damaged when it was rewritten, for `salvage`; it can be deleted,
- *                                    and is when the sessions are for which it was kept
- *
- * No symbolic link is followed; files are for this user alone.
- */
+/** The files of a store in Node. No symbolic link is followed; files are for this user alone. */
 
 import { constants } from "node:fs";
 import { link, mkdir, open, readdir, realpath, rename, unlink } from "node:fs/promises";
@@ -16,32 +6,16 @@ import type { FileHandle } from "node:fs/promises";
 import { dirname, join, resolve } from "node:path";
 import { CompactionError } from "../../errors.js";
 import { corrupt } from "./faults.js";
+import { ACKNOWLEDGED, KEPT, keptName, NAME, nameOf, numbers } from "./files.js";
+import type { Directory, Fresh, Opened } from "./files.js";
 import { randomId } from "./record.js";
 
-const NAME = /^journal-(\d{12})(\.[a-z2-7]{26}\.new)?$/;
-const KEPT = /^damaged-(\d{12})$/;
-const ACKNOWLEDGED = "acknowledged";
 /** Windows has neither flag; a link there needs rights that few have. A pipe is not waited for. */
 const GUARDS = (constants.O_NOFOLLOW ?? 0) | (constants.O_NONBLOCK ?? 0);
 /** So many sealed journals keep their names, empty: who wanted to make one of them an hour ago finds it made. */
 const KEPT_NAMES = 8;
 
-/** A file of ours, and why it cannot be written when it cannot. */
-export interface Opened {
-  handle: FileHandle;
-  readOnly?: unknown;
-}
-
-/** A file under a name that nobody else has. */
-export interface Fresh {
-  handle: FileHandle;
-  /** Makes it the journal of its number for everyone, unless somebody was faster. */
-  publish(): Promise<void>;
-  /** Closes it and removes the name that nobody else has. */
-  discard(): Promise<void>;
-}
-
-export class Directory {
+export class NodeDirectory implements Directory {
   readonly #base: string;
 
   private constructor(base: string) {
@@ -49,33 +23,28 @@ export class Directory {
   }
 
   /** Makes the directory where there is none. */
-  static async open(path: string): Promise<Directory> {
+  static async open(path: string): Promise<NodeDirectory> {
     await make(resolve(path));
-    return new Directory(await realpath(path));
+    return new NodeDirectory(await realpath(path));
   }
 
-  /** The numbers of the journals and of those that were kept, in order, and whether anything was ever acknowledged here. */
   async look(): Promise<{ journals: number[]; kept: number[]; used: boolean }> {
     const names = await readdir(this.#base);
     return { journals: numbers(names), kept: numbers(names, KEPT), used: names.includes(ACKNOWLEDGED) };
   }
 
-  /** Opens journal `number`; undefined when it is gone. */
   async journal(number: number): Promise<Opened | undefined> {
     return this.#existing(nameOf(number), constants.O_APPEND);
   }
 
-  /** Opens what was kept of journal `number`, to be read. */
   async kept(number: number): Promise<Opened> {
     return { handle: await this.#opened(keptName(number), constants.O_RDONLY) };
   }
 
-  /** Opens the note of what was acknowledged; undefined when there is none and `make` is false. */
   async acknowledged(make: boolean): Promise<Opened | undefined> {
     return make ? { handle: await this.#open(ACKNOWLEDGED, constants.O_CREAT) } : this.#existing(ACKNOWLEDGED, 0);
   }
 
-  /** A file that is to become journal `number`. */
   async fresh(number: number): Promise<Fresh> {
     const name = `${nameOf(number)}.${randomId()}.new`;
     const handle = await this.#open(name, constants.O_CREAT | constants.O_EXCL);
@@ -98,7 +67,6 @@ export class Directory {
     return { handle, publish, discard };
   }
 
-  /** Keeps what journal `number` has, which is damaged and about to be replaced. */
   async keep(number: number): Promise<void> {
     await link(this.#path(nameOf(number)), this.#path(keptName(number))).catch((error: NodeJS.ErrnoException) => {
       // Somebody else kept it, or put the next one in its place already.
@@ -106,17 +74,14 @@ export class Directory {
     });
   }
 
-  /** Removes what was kept of journal `number`. */
   removeKept(number: number): Promise<void> {
     return unlink(this.#path(keptName(number)));
   }
 
-  /** Resolves when the names in the directory are on the disk. */
   sync(): Promise<void> {
     return syncDirectory(this.#base);
   }
 
-  /** Empties the journals before `number`, which is published, and removes what nobody needs. What fails stays. */
   async clean(number: number): Promise<void> {
     const names = await readdir(this.#base);
     for (const sealed of numbers(names).filter((other) => other < number)) {
@@ -127,6 +92,17 @@ export class Directory {
       const match = NAME.exec(name);
       if (match?.[2] && Number(match[1]) <= number) await unlink(this.#path(name)).catch(() => {});
     }
+  }
+
+  async close(): Promise<void> {}
+
+  /** Who comes first is decided by the file itself. */
+  turn<T>(work: () => Promise<T>): Promise<T> {
+    return work();
+  }
+
+  within<T>(work: () => Promise<T>): Promise<T> {
+    return work();
   }
 
   /** Puts an empty file in place of `name`. Who has it open goes on reading the old one. */
@@ -174,20 +150,6 @@ export class Directory {
   #path(name: string): string {
     return join(this.#base, name);
   }
-}
-
-function nameOf(number: number): string {
-  return `journal-${String(number).padStart(12, "0")}`;
-}
-
-export function keptName(number: number): string {
-  return `damaged-${String(number).padStart(12, "0")}`;
-}
-
-/** Those of the journals among `names`, in order, or of other files. */
-function numbers(names: string[], pattern = NAME): number[] {
-  const journals = names.map((name) => pattern.exec(name)).filter((match) => match && !match[2]);
-  return journals.map((match) => Number(match![1])).sort((a, b) => a - b);
 }
 
 /** Makes the directory at `path` where there is none. Its name is on the disk before anything is in it, whichever process

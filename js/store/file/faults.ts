@@ -7,7 +7,7 @@ const FULL = new Set(["ENOSPC", "EDQUOT", "EFBIG"]);
 /** The typed error for what the file system threw. */
 export function fileError(error: unknown): CompactionError {
   if (CompactionError.isInstance(error)) return error;
-  const { code = "", message = String(error) } = (error ?? {}) as NodeJS.ErrnoException;
+  const { code = "", message = String(error) } = (error ?? {}) as { code?: string; message?: string };
   const make = (kind: CompactionError["code"], advice: string) =>
     new CompactionError(kind, `The store's files cannot be used (${message}): ${advice}`, { cause: error });
   if (FULL.has(code)) {

@@ -11,20 +11,21 @@
  * follows it counts.
  */
 
-import type { FileHandle } from "node:fs/promises";
-import { crc32 } from "node:zlib";
 import { CompactionError } from "../../errors.js";
 import type { Damaged } from "../../types.js";
 import { noteOf } from "./acknowledged.js";
 import type { Note } from "./acknowledged.js";
-import { keptName } from "./directory.js";
+import { asciiOf, joined } from "./bytes.js";
 import { corrupt, fileError, indeterminate } from "./faults.js";
+import { keptName } from "./files.js";
+import type { File, Opened } from "./files.js";
 import { mendTitle, readHead } from "./mend.js";
 import { Reader } from "./reader.js";
 import type { Found } from "./reader.js";
 import { encode, PRELUDE, readTitle, SCHEMA, SCHEMA_END, title, TITLE_BYTES } from "./record.js";
 import type { Encoded, Record } from "./record.js";
 import type { Row, Rows } from "./rows.js";
+import { crc32 } from "./sums.js";
 import { Window } from "./window.js";
 
 /** What a record says but for its place. */
@@ -43,7 +44,7 @@ const SPAN = 1024 * 1024;
 export class Journal {
   readonly number: number;
   readonly id: string;
-  readonly #handle: FileHandle;
+  readonly #handle: File;
   /** Why nothing can be appended; undefined when it can. */
   readonly readOnly: unknown;
   /** Where the first record begins. */
@@ -73,7 +74,7 @@ export class Journal {
   unsure = false;
   readonly #users = new Set<Promise<unknown>>();
 
-  private constructor(number: number, handle: FileHandle, readOnly: unknown, id: string, start: number) {
+  private constructor(number: number, handle: File, readOnly: unknown, id: string, start: number) {
     this.number = number;
     this.#handle = handle;
     this.readOnly = readOnly;
@@ -88,7 +89,7 @@ export class Journal {
    */
   static async open(
     number: number,
-    { handle, readOnly }: { handle: FileHandle; readOnly?: unknown },
+    { handle, readOnly }: Opened,
     rows: Rows,
     notes: Note[],
     salvaging = false,
@@ -167,7 +168,11 @@ export class Journal {
   /** Returns the sums of the records that count. */
   async #read(rows: Rows): Promise<Set<string>> {
     const sums = new Set<string>();
-    const { size, nlink } = await this.#handle.stat();
+    const { size, nlink, isReplaced } = await this.#handle.stat();
+    if (isReplaced) {
+      this.#sealed = true;
+      return sums;
+    }
     if (size < this.#seen) throw corrupt(`journal ${this.number} is shorter than it was`);
     const reader = () => new Reader(this.id, this.#handle, size, this.#vouched, this.#opened);
     let reading = reader();
@@ -202,7 +207,7 @@ export class Journal {
   /** Appends and reads back; returns the sums of the records that count now, others' among them. */
   async append(records: Encoded[], rows: Rows): Promise<Set<string>> {
     if (this.readOnly) throw fileError(this.readOnly);
-    const bytes = records.length === 1 ? records[0]!.bytes : Buffer.concat(records.map(({ bytes }) => bytes));
+    const bytes = records.length === 1 ? records[0]!.bytes : joined(records.map(({ bytes }) => bytes));
     const expected = this.#seen + bytes.length;
     let failure: unknown;
     // What a write leaves behind that ended early stays where it is: cutting it off could take another's record along.
@@ -359,7 +364,7 @@ export class Journal {
 }
 
 /** Of which of the noted journals there are records in a file. */
-async function idOf(notes: Note[], handle: FileHandle, size: number): Promise<string | undefined> {
+async function idOf(notes: Note[], handle: File, size: number): Promise<string | undefined> {
   for (const id of new Set(notes.map(({ id }) => id))) {
     if (await new Reader(id, handle, size, 0, 0).next(title(id).length)) return id;
   }
@@ -370,7 +375,7 @@ async function idOf(notes: Note[], handle: FileHandle, size: number): Promise<st
 async function idIn(window: Window, size: number): Promise<string | undefined> {
   for (let at = PRELUDE; (at = await window.find('{"at":', at, size)) >= 0; at++) {
     const start = at - PRELUDE;
-    const id = (await window.bytes(start, PRELUDE)).toString("latin1").split(" ")[0]!;
+    const id = asciiOf(await window.bytes(start, PRELUDE)).split(" ")[0]!;
     if (await readHead(id, (length) => window.bytes(start, length))) return id;
   }
   return undefined;

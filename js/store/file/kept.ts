@@ -1,7 +1,7 @@
 /** The journals that were kept because they were damaged, and when they are of use no more. */
 
 import type { Key } from "../../types.js";
-import type { Directory } from "./directory.js";
+import type { Directory } from "./files.js";
 import { journalIn } from "./remains.js";
 import { Rows } from "./rows.js";
 

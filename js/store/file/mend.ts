@@ -1,12 +1,13 @@
 /** One flipped bit in the text that says what a record or a journal is: found, put back and proven by its sum. */
 
-import { crc32 } from "node:zlib";
 import type { MaybePromise } from "../../types.js";
+import { bytesOf } from "./bytes.js";
 import { idIn, PRELUDE, readPrelude, readRecord, readTitle, title } from "./record.js";
 import type { Record } from "./record.js";
+import { crc32, CRCS } from "./sums.js";
 
 /** The first bytes of what may be a record. */
-type Read = (length: number) => MaybePromise<Buffer>;
+type Read = (length: number) => MaybePromise<Uint8Array>;
 
 /** The part of a record before its values. */
 export interface Head {
@@ -19,11 +20,8 @@ export interface Head {
 /** A line that differs in fewer bytes is that line. */
 const NEAR = 8;
 
-/** What a CRC-32 becomes for each byte that it takes in. */
-const TABLE = Array.from({ length: 256 }, (_, byte) => (crc32(Buffer.of(byte)) ^ crc32(Buffer.of(0))) >>> 0);
-
 /** Reads the head of a record of journal `id`; undefined when it is none. */
-export async function readHead(id: string, read: Read, prelude?: Buffer): Promise<Head | undefined> {
+export async function readHead(id: string, read: Read, prelude?: Uint8Array): Promise<Head | undefined> {
   const found = readPrelude(id, prelude ?? (await read(PRELUDE)));
   return found && headWith(id, found.sum, (await read(PRELUDE + found.length)).subarray(PRELUDE));
 }
@@ -37,7 +35,7 @@ export async function mendHead(id: string, read: Read): Promise<Head | undefined
   }
   const found = readPrelude(id, prelude);
   if (!found) return undefined;
-  const json = Buffer.from((await read(PRELUDE + found.length)).subarray(PRELUDE));
+  const json = (await read(PRELUDE + found.length)).slice(PRELUDE);
   return flipBack(json, found.crc) ? headWith(id, found.sum, json) : undefined;
 }
 
@@ -46,26 +44,26 @@ export async function mendHead(id: string, read: Read): Promise<Head | undefined
  * of this release, of the id that it says or one of `ids`. Undefined when it is not. The sum in one of a newer schema is
  * another one, so that none of those is near to one of ours.
  */
-export function mendTitle(start: Buffer, ids: string[]): ReturnType<typeof readTitle> {
+export function mendTitle(start: Uint8Array, ids: string[]): ReturnType<typeof readTitle> {
   for (const other of flipped(start)) {
     const found = readTitle(other);
     if (found?.sound) return found;
   }
   for (const id of [idIn(start), ...ids]) {
-    const line = Buffer.from(title(id));
+    const line = bytesOf(title(id));
     if (line.reduce((other, byte, at) => other + Number(byte !== start[at]), 0) < NEAR) return readTitle(line);
   }
   return undefined;
 }
 
-function headWith(id: string, sum: string, json: Buffer): Head | undefined {
+function headWith(id: string, sum: string, json: Uint8Array): Head | undefined {
   const record = readRecord(id, sum, json);
   return record && { record, sum, length: PRELUDE + json.length + 1 };
 }
 
 /** `bytes` with each bit flipped in turn. */
-function* flipped(bytes: Buffer): Generator<Buffer> {
-  const copy = Buffer.from(bytes);
+function* flipped(bytes: Uint8Array): Generator<Uint8Array> {
+  const copy = bytes.slice();
   for (let bit = 0; bit < copy.length * 8; bit++) {
     copy[bit >> 3]! ^= 1 << (bit & 7);
     yield copy;
@@ -74,17 +72,17 @@ function* flipped(bytes: Buffer): Generator<Buffer> {
 }
 
 /** Flips the one bit of `bytes` that gives them this CRC-32; false when there is none. */
-function flipBack(bytes: Buffer, crc: number): boolean {
+function flipBack(bytes: Uint8Array, crc: number): boolean {
   const wanted = (crc32(bytes) ^ crc) >>> 0;
   for (let bit = 0; bit < 8; bit++) {
     // What flipping this bit of the last byte changes in the CRC, then of the one before it, and so on.
-    let change = TABLE[1 << bit]!;
+    let change = CRCS[1 << bit]!;
     for (let at = bytes.length - 1; at >= 0; at--) {
       if (change === wanted) {
         bytes[at]! ^= 1 << bit;
         return true;
       }
-      change = (TABLE[change & 255]! ^ (change >>> 8)) >>> 0;
+      change = (CRCS[change & 255]! ^ (change >>> 8)) >>> 0;
     }
   }
   return false;

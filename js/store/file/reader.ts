@@ -1,10 +1,11 @@
 /** Finds the records in the bytes of a journal, and says of each whether it is as it was written. */
 
-import type { FileHandle } from "node:fs/promises";
-import { crc32 } from "node:zlib";
+import { asciiOf, has } from "./bytes.js";
+import type { File } from "./files.js";
 import { mendHead, readHead } from "./mend.js";
 import { bodyLength, PRELUDE, trailer, TRAILER } from "./record.js";
 import type { Record } from "./record.js";
+import { crc32 } from "./sums.js";
 import { Window } from "./window.js";
 
 /** A whole record and where it is. */
@@ -33,7 +34,7 @@ export class Reader {
    * with a value that is damaged. Behind it values are checked, but for what ends behind `opened`: it was written since the
    * journal was opened here, so that no power cut can have been in between.
    */
-  constructor(id: string, handle: FileHandle, size: number, vouched: number, opened: number) {
+  constructor(id: string, handle: File, size: number, vouched: number, opened: number) {
     this.#id = id;
     this.#size = size;
     this.#window = new Window(handle, size);
@@ -57,7 +58,7 @@ export class Reader {
     if (end > this.#size) return undefined;
     const isVouched = record.base === true || end <= this.#vouched;
     const live = end > this.#opened;
-    if (!(await this.#window.bytes(end - TRAILER, TRAILER)).equals(trailer(sum))) {
+    if (!has(await this.#window.bytes(end - TRAILER, TRAILER), trailer(sum))) {
       // It was torn, and another one is where it would end; or its own end is damaged.
       if (record.at !== at) return undefined;
       const isTorn = isVouched ? await this.#recordPast(at, end) : !live || (await this.#isBegunPast(at, end));
@@ -89,7 +90,7 @@ export class Reader {
   /** Whether another record was begun after `at` and before `end`, of which a few bytes may be all that was written. */
   async #isBegunPast(at: number, end: number): Promise<boolean> {
     if ((await this.#window.find(this.#id, at + 1, end)) >= 0) return true;
-    const last = (await this.#window.bytes(end - this.#id.length, this.#id.length)).toString("latin1");
+    const last = asciiOf(await this.#window.bytes(end - this.#id.length, this.#id.length));
     return Array.from(this.#id, (_, nth) => this.#id.slice(0, nth + 1)).some((begin) => last.endsWith(begin));
   }
 
@@ -102,7 +103,7 @@ export class Reader {
       if (place < 0) return id;
       const start = place - PRELUDE;
       const text = `{"at":${start},`;
-      if ((await this.#window.bytes(place, text.length)).equals(Buffer.from(text))) return start;
+      if (has(await this.#window.bytes(place, text.length), text)) return start;
       from = place + 1;
     }
   }

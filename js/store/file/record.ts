@@ -10,9 +10,9 @@
  * JSON and finds a flipped bit.
  */
 
-import { createHash, randomBytes } from "node:crypto";
-import { crc32 } from "node:zlib";
 import type { Key } from "../../types.js";
+import { asciiOf, bytesOf, joined, textOf } from "./bytes.js";
+import { crc32, sha256 } from "./sums.js";
 
 /** Journals of 100 to 199 can be read and written by every release that knows one of them. */
 export const SCHEMA = 100;
@@ -58,7 +58,7 @@ export interface Record {
 export interface Encoded {
   record: Record;
   sum: string;
-  bytes: Buffer;
+  bytes: Uint8Array;
   /** Where in `bytes` the first value is. */
   body: number;
 }
@@ -74,7 +74,7 @@ const BASE32 = "abcdefghijklmnopqrstuvwxyz234567";
 
 /** A random id in base32; 26 letters have 130 bits. */
 export function randomId(letters = ID): string {
-  return Array.from(randomBytes(letters), (byte) => BASE32[byte & 31]).join("");
+  return Array.from(crypto.getRandomValues(new Uint8Array(letters)), (byte) => BASE32[byte & 31]).join("");
 }
 
 /** The first line of a journal. */
@@ -83,44 +83,44 @@ export function title(id: string): string {
 }
 
 /** What a first line says, or undefined when it is none of ours; `sound` says whether it is as it was written. */
-export function readTitle(start: Buffer): { schema: number; sound: boolean; id: string; bytes: number } | undefined {
+export function readTitle(start: Uint8Array): { schema: number; sound: boolean; id: string; bytes: number } | undefined {
   // Of a newer schema, only this much is known.
-  const match = /^context-compactor journal (\d{3,6}) (?:([a-z2-7]{26}) ([0-9a-f]{32})\n)?/.exec(start.toString("latin1"));
+  const match = /^context-compactor journal (\d{3,6}) (?:([a-z2-7]{26}) ([0-9a-f]{32})\n)?/.exec(asciiOf(start));
   if (!match) return undefined;
   const [{ length: bytes }, schema, id = "", sum] = match;
   return { schema: Number(schema), sound: sum === sumOf(id, schema!), id, bytes };
 }
 
 /** The text in the place of the id of a first line. */
-export function idIn(start: Buffer): string {
+export function idIn(start: Uint8Array): string {
   const at = `${TITLE} ${SCHEMA} `.length;
-  return start.toString("latin1", at, at + ID);
+  return asciiOf(start, at, at + ID);
 }
 
 export function encode(id: string, record: Record, values: Uint8Array[]): Encoded {
   const json = JSON.stringify(record);
   const sum = sumOf(id, json);
-  const text = Buffer.from(json);
+  const text = bytesOf(json);
   const crc = crc32(text).toString(16).padStart(CRC, "0");
-  const head = Buffer.from(`${id} ${sum} ${crc} ${String(text.length).padStart(LENGTH)} ${json}\n`);
-  return { record, sum, bytes: Buffer.concat([head, ...values, trailer(sum)]), body: head.length };
+  const head = bytesOf(`${id} ${sum} ${crc} ${String(text.length).padStart(LENGTH)} ${json}\n`);
+  return { record, sum, bytes: joined([head, ...values, bytesOf(trailer(sum))]), body: head.length };
 }
 
-export function trailer(sum: string): Buffer {
-  return Buffer.from(`\n${sum}\n`);
+/** What ends a record. */
+export function trailer(sum: string): string {
+  return `\n${sum}\n`;
 }
 
 /** Reads `PRELUDE` bytes; undefined when no record of journal `id` begins with them. */
-export function readPrelude(id: string, bytes: Buffer): Prelude | undefined {
-  const text = bytes.toString("latin1");
-  const match = /^([a-z2-7]{26}) ([0-9a-f]{32}) ([0-9a-f]{8}) ( *\d+) $/.exec(text);
+export function readPrelude(id: string, bytes: Uint8Array): Prelude | undefined {
+  const match = /^([a-z2-7]{26}) ([0-9a-f]{32}) ([0-9a-f]{8}) ( *\d+) $/.exec(asciiOf(bytes));
   if (match?.[1] !== id) return undefined;
   return { sum: match[2]!, crc: Number.parseInt(match[3]!, 16), length: Number(match[4]) };
 }
 
 /** Reads the JSON of a record; undefined when it is not what was written. */
-export function readRecord(id: string, sum: string, json: Buffer): Record | undefined {
-  return sumOf(id, json) === sum ? (JSON.parse(json.toString()) as Record) : undefined;
+export function readRecord(id: string, sum: string, json: Uint8Array): Record | undefined {
+  return sumOf(id, json) === sum ? (JSON.parse(textOf(json)) as Record) : undefined;
 }
 
 /** Bytes of a record's values. */
@@ -133,6 +133,6 @@ export function putOf(key: Key, version: number, value: Uint8Array): Put {
   return [key, version, value.byteLength, crc32(value)];
 }
 
-function sumOf(id: string, json: string | Buffer): string {
-  return createHash("sha256").update(id).update(json).digest("hex").slice(0, SUM);
+function sumOf(id: string, json: string | Uint8Array): string {
+  return sha256(id, json).slice(0, SUM);
 }

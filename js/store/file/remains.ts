@@ -11,9 +11,9 @@ import type { Damaged, Key, Store } from "../../types.js";
 import { isDamaged } from "../keys.js";
 import { Acknowledged } from "./acknowledged.js";
 import type { Note } from "./acknowledged.js";
-import { Directory, keptName } from "./directory.js";
-import type { Opened } from "./directory.js";
 import { corrupt, fileError } from "./faults.js";
+import { keptName } from "./files.js";
+import type { Directory, Opened } from "./files.js";
 import { Journal } from "./journal.js";
 import { Rows } from "./rows.js";
 import type { Row } from "./rows.js";
@@ -31,9 +31,8 @@ interface Source {
   name: string;
 }
 
-/** The rows in the directory at `path` that can be read. */
-export async function remainsOf(path: string, caps: Store["caps"]): Promise<Remains> {
-  const directory = await Directory.open(path);
+/** The rows in a directory that can be read. */
+export async function remainsOf(directory: Directory, caps: Store["caps"]): Promise<Remains> {
   const { journals, kept, used } = await directory.look();
   const acknowledged = await Acknowledged.open(directory);
   const notes = await acknowledged.read();

@@ -1,6 +1,7 @@
 /** A journal of the rows that there are, without what was replaced or deleted. */
 
-import type { FileHandle } from "node:fs/promises";
+import { bytesOf } from "./bytes.js";
+import type { File } from "./files.js";
 import type { Journal } from "./journal.js";
 import { encode, randomId, title } from "./record.js";
 import type { Put } from "./record.js";
@@ -14,9 +15,9 @@ const RECORD_ROWS = 1_000;
  * Writes a journal of `rows`, whose values are in `from`, and syncs it. A damaged row stays one, without its value. False
  * when what is left of something is in the file of `from` alone.
  */
-export async function writeJournal(handle: FileHandle, rows: Row[], from: Journal | undefined): Promise<boolean> {
+export async function writeJournal(handle: File, rows: Row[], from: Journal | undefined): Promise<boolean> {
   const id = randomId();
-  let at = await writeAll(handle, Buffer.from(title(id)));
+  let at = await writeAll(handle, bytesOf(title(id)));
   let seq = 0;
   let whole = true;
   // What is missing and was not reported yet must be.
@@ -58,7 +59,7 @@ function* parts(rows: Row[], some: boolean): Generator<Row[]> {
 }
 
 /** Returns the bytes written: all of them. */
-async function writeAll(handle: FileHandle, bytes: Buffer): Promise<number> {
+async function writeAll(handle: File, bytes: Uint8Array): Promise<number> {
   for (let written = 0; written < bytes.length;) {
     written += (await handle.write(bytes, written)).bytesWritten;
   }

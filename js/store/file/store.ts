@@ -1,16 +1,14 @@
-/** The store of Node: one directory, which any number of processes may have open. */
+/** A store of one directory, which any number of processes may have open. */
 
-import { setTimeout as sleep } from "node:timers/promises";
-import { checkOptions, invalidOption } from "../../checks.js";
+import { invalidOption } from "../../checks.js";
 import { CompactionError } from "../../errors.js";
 import { Mutex } from "../../mutex.js";
 import type { Batch, Damaged, Key, Store } from "../../types.js";
 import { checkKey, checkScan, MAX_BATCH_OPS, MAX_VALUE_BYTES, ownBatch } from "../keys.js";
 import type { ScanOptions } from "../keys.js";
 import { Acknowledged, noteOf } from "./acknowledged.js";
-import { Directory } from "./directory.js";
-import type { Fresh } from "./directory.js";
 import { corrupt, fileError } from "./faults.js";
+import type { Directory, Fresh } from "./files.js";
 import { Journal } from "./journal.js";
 import { removeKept } from "./kept.js";
 import { randomId } from "./record.js";
@@ -22,14 +20,10 @@ import type { Row } from "./rows.js";
 import { stage } from "./stage.js";
 import type { Entry } from "./stage.js";
 
-/** Options of `fileStore`. */
-export interface FileStoreOptions {
-  /** `strict` (default): an `append` resolves when it is on the disk. `relaxed`: no commit waits for the disk, so the last
-   *  ones survive a crash of the process, but not a power cut. */
-  durability?: "strict" | "relaxed";
-  /** The journal is rewritten when this many bytes of it, and at least half of it, belong to replaced or deleted values.
-   *  At least 1. Default: 16 MiB. */
-  rewriteBytes?: number;
+/** How a store of files writes. */
+export interface FileOptions {
+  durability?: "strict" | "relaxed" | undefined;
+  rewriteBytes?: number | undefined;
 }
 
 /** One write takes 2 GiB at most, and a batch is one write. */
@@ -44,23 +38,14 @@ const TRIES = 100;
 /** Rewriting the journal beside other processes' commits is tried this often; then they wait. */
 const REWRITES = 3;
 
-/**
- * Stores sessions in files of `directory`, which is created if missing. Several processes of one machine may use it at
- * the same time; network file systems are not supported. Call `close` when it is no longer needed. Calls reject with
- * `store_unavailable`, `quota_exceeded` (the disk is full), `store_corrupt`, `schema_too_new`, and other errors of
- * stores.
- */
-export function fileStore(directory: string, options: FileStoreOptions = {}): Store {
-  if (typeof directory !== "string" || directory === "" || directory.includes("\0")) {
-    throw invalidOption("directory", "must be the path of a directory");
-  }
-  checkOptions(options, ["durability", "rewriteBytes"]);
+/** A store of the files where `open` leads to, opened with the first call. Throws `invalid_option`. */
+export function storeIn(open: () => Promise<Directory>, options: FileOptions): Store {
   const { durability = "strict", rewriteBytes = 16 * 1024 * 1024 } = options;
   if (durability !== "strict" && durability !== "relaxed") {
     throw invalidOption("durability", 'must be "strict" or "relaxed"');
   }
   if (typeof rewriteBytes !== "number" || !(rewriteBytes >= 1)) throw invalidOption("rewriteBytes", "must be 1 or more");
-  const store = new FileStore(directory, durability === "strict", rewriteBytes);
+  const store = new FileStore(open, durability === "strict", rewriteBytes);
   return {
     get caps() {
       return store.caps;
@@ -76,7 +61,7 @@ export function fileStore(directory: string, options: FileStoreOptions = {}): St
 }
 
 class FileStore {
-  readonly #path: string;
+  readonly #opens: () => Promise<Directory>;
   readonly #strict: boolean;
   readonly #rewriteBytes: number;
   #directory: Directory | undefined;
@@ -84,7 +69,7 @@ class FileStore {
   #journal: Journal | undefined;
   #rows = new Rows();
   /** What is read until this is closed. */
-  readonly #remains: Remains[] = [];
+  readonly #remains: Pick<Remains, "close">[] = [];
   /** One at a time: calls that read the rows, or change them. */
   readonly #turns = new Mutex();
   #queue: Entry[] = [];
@@ -98,8 +83,8 @@ class FileStore {
   /** After a failure the journal is not rewritten before it has so many bytes. */
   #patience = 0;
 
-  constructor(path: string, strict: boolean, rewriteBytes: number) {
-    this.#path = path;
+  constructor(opens: () => Promise<Directory>, strict: boolean, rewriteBytes: number) {
+    this.#opens = opens;
     this.#strict = strict;
     this.#rewriteBytes = rewriteBytes;
   }
@@ -161,9 +146,16 @@ class FileStore {
 
   async remains(): Promise<Store> {
     this.#checkOpen();
-    const remains = await remainsOf(this.#path, this.caps).catch((error: unknown) => Promise.reject(fileError(error)));
-    this.#remains.push(remains);
-    return remains.store;
+    let directory: Directory | undefined;
+    try {
+      directory = await this.#opens();
+      const remains = await remainsOf(directory, this.caps);
+      this.#remains.push(remains, directory);
+      return remains.store;
+    } catch (error) {
+      await directory?.close();
+      throw fileError(error);
+    }
   }
 
   /** Rewrites the journal, and removes what was kept of damaged ones: nothing that was deleted is in a file then. */
@@ -193,6 +185,7 @@ class FileStore {
       await journal?.retire();
       await acknowledged?.close();
     });
+    await this.#directory?.close();
   }
 
   #checkOpen(): void {
@@ -208,7 +201,7 @@ class FileStore {
       // In this turn: the file must not be closed before it is read.
       const reading = keysOnly
         ? Promise.resolve(found.map(() => new Uint8Array()))
-        : journal.using(() => journal.values(found));
+        : this.#using(journal, () => journal.values(found));
       return { found, reading };
     });
     return { found, values: await reading.catch((error: unknown) => Promise.reject(fileError(error))) };
@@ -217,12 +210,17 @@ class FileStore {
   async #exclusive<T>(work: () => Promise<T>): Promise<T> {
     const release = await this.#turns.acquire();
     try {
-      return await work();
+      return await (this.#directory ? this.#directory.turn(work) : work());
     } catch (error) {
       throw fileError(error);
     } finally {
       release();
     }
+  }
+
+  /** Keeps the journal open for `work`, which begins at once, and the turn where there is one. */
+  #using<T>(journal: Journal, work: () => Promise<T>): Promise<T> {
+    return journal.using(() => this.#directory!.within(work));
   }
 
   /** Answers all that waits. Never rejects. */
@@ -271,7 +269,7 @@ class FileStore {
     return {
       written: [...written],
       rest: entries.filter((entry) => waiting.has(entry)),
-      durable: strict ? journal.using(() => this.#sync(journal)) : Promise.resolve(),
+      durable: strict ? this.#using(journal, () => this.#sync(journal)) : Promise.resolve(),
     };
   }
 
@@ -312,7 +310,11 @@ class FileStore {
 
   /** Opens the last journal, and makes the first. */
   async #open(): Promise<void> {
-    const directory = (this.#directory ??= await Directory.open(this.#path));
+    const directory = (this.#directory ??= await this.#opens());
+    return directory.within(() => this.#openIn(directory));
+  }
+
+  async #openIn(directory: Directory): Promise<void> {
     for (let tries = 0; tries < TRIES; tries++) {
       const { journals, used } = await directory.look();
       const number = journals.at(-1);
@@ -418,7 +420,7 @@ class FileStore {
         const journal = await this.#current();
         return { journal, seq: journal.seq, rows: this.#rows.all() };
       });
-      const fresh = await journal.using(() => this.#write(journal.number + 1, rows, journal));
+      const fresh = await this.#using(journal, () => this.#write(journal.number + 1, rows, journal));
       try {
         const done = await this.#exclusive(async () => {
           if ((await this.#current()) !== journal) return true;
@@ -452,4 +454,8 @@ function deletesForGood({ batch }: Entry): boolean {
 
 function bytesOf({ puts }: Batch): number {
   return puts.reduce((total, [, value]) => total + value.byteLength, 0);
+}
+
+function sleep(ms: number): Promise<void> {
+  return new Promise((go) => setTimeout(go, ms));
 }

@@ -1,24 +1,25 @@
 /** A file read in large pieces, of which small ones are taken. */
 
-import type { FileHandle } from "node:fs/promises";
 import type { MaybePromise } from "../../types.js";
+import { indexOf } from "./bytes.js";
+import type { File } from "./files.js";
 
 const PIECE = 256 * 1024;
 
 export class Window {
-  readonly #handle: FileHandle;
+  readonly #handle: File;
   readonly #size: number;
   #start = 0;
-  #bytes: Buffer = Buffer.alloc(0);
+  #bytes = new Uint8Array();
 
   /** Of the first `size` bytes. */
-  constructor(handle: FileHandle, size: number) {
+  constructor(handle: File, size: number) {
     this.#handle = handle;
     this.#size = size;
   }
 
   /** The bytes from `at` on, fewer where the file ends. They are not to be changed. At once where they are at hand. */
-  bytes(at: number, length: number): MaybePromise<Buffer> {
+  bytes(at: number, length: number): MaybePromise<Uint8Array> {
     const end = Math.min(at + length, this.#size);
     const taken = () => this.#bytes.subarray(at - this.#start, Math.max(at, end) - this.#start);
     return at < this.#start || end > this.#start + this.#bytes.length ? this.#load(at, end).then(taken) : taken();
@@ -28,7 +29,7 @@ export class Window {
   async find(text: string, at: number, end: number): Promise<number> {
     for (let from = at; from < Math.min(end, this.#size); from += PIECE) {
       const length = Math.min(PIECE, end - from) + text.length - 1;
-      const found = (await this.bytes(from, length)).indexOf(text, 0, "latin1");
+      const found = indexOf(await this.bytes(from, length), text);
       if (found >= 0) return from + found;
     }
     return -1;
@@ -36,7 +37,7 @@ export class Window {
 
   async #load(at: number, end: number): Promise<void> {
     const wanted = Math.max(0, Math.min(Math.max(end, at + PIECE), this.#size) - at);
-    const bytes = Buffer.allocUnsafe(wanted);
+    const bytes = new Uint8Array(wanted);
     let read = 0;
     while (read < wanted) {
       const { bytesRead } = await this.#handle.read(bytes, read, wanted - read, at + read);

@@ -6,7 +6,7 @@ import { Mutex } from "../../mutex.js";
 import type { Batch, Key, MirrorReport, Store, StoreNotice } from "../../types.js";
 import { isDamaged, randomId, TABLES } from "../keys.js";
 import type { ScanOptions, Value } from "../keys.js";
-import { Copy, following } from "./mark.js";
+import { Copy, following, JUMP } from "./mark.js";
 import type { Change, Mark } from "./mark.js";
 import { comparePage, cut, visible } from "./pages.js";
 import type { Compared } from "./pages.js";
@@ -341,6 +341,8 @@ export class Mirror {
       // Somebody else's commit is to come before it, or brought this one along.
       this.#isLevel = false;
       await this.#level(true);
+      // The first may have been made again from the second, which did not have it.
+      if (this.#first.mark && this.#first.mark.seq >= next.seq + JUMP) throw new CompactionError("conflict", "the first copy was lost");
     }
   }
 

@@ -57,6 +57,11 @@ export class Pair {
     await this.#askLosses();
     if (!first.mark && !second.mark) return this.#begin();
     const [source, target] = this.#direction();
+    if (target === first) {
+      // It is behind, or commits of others came between the looks: they reach the first copy first.
+      const seen = first.mark?.tag;
+      if ((await first.look())?.tag !== seen) return false;
+    }
     const mark = source.mark!;
     if (!isSound(mark)) {
       // Nobody says how far it is: it is what is left.
