@@ -107,11 +107,13 @@ export class Turns {
     }
   }
 
-  /** A call that changes the context. It holds the engine's state except while a summariser works. */
+  /** A call that changes the context. It holds the engine's state except while a summariser works. `heeds`: not begun where the
+   *  signal is aborted already. */
   async exclusive<T>(
     options: { signal?: AbortSignal },
     known: readonly string[],
     work: (host: Host) => Promise<T>,
+    heeds = true,
   ): Promise<T> {
     checkOptions(options, known);
     const { signal } = options;
@@ -122,7 +124,7 @@ export class Turns {
       this.checkOpen();
       const park: Host["park"] = (wait) => state.park(wait);
       return await withEither([signal, this.#options.signal], (signal) => {
-        checkAborted(signal);
+        if (heeds) checkAborted(signal);
         return work({ ...this.#host, signal, park });
       });
     } finally {

@@ -11,7 +11,7 @@ import type { Thread } from "./thread.js";
 import { isSame, nameOf, recorded } from "./wire.js";
 
 /** The names of operations after which there is something to lose. */
-const STORING = ["append", "sync"];
+const STORING = ["append", "appendAndPrepare", "sync"];
 
 export function there(thread: Thread): Quarters {
   return {
