@@ -24,22 +24,12 @@ type Take = (effect: Effect) => Answer | undefined;
 export type Begin = (engine: Engine) => unknown;
 
 /** Runs a call of the engine; what it throws becomes a `CompactionError`. */
-export function run<T>(work: (engine: Engine) => T, hear?: (effect: unknown) => unknown): T {
+export function run<T>(work: (engine: Engine) => T): T {
   try {
-    return call(work, hear);
+    return call(work);
   } catch (error) {
     if (CompactionError.isInstance(error) || error instanceof Error) throw error;
     throw toError(error as EngineError);
-  }
-}
-
-/** A call of an operation that is under way. The engine throws its own errors as plain objects; anything else unwound through it. */
-function goOn<T>(work: () => T, hear: (effect: unknown) => unknown): T {
-  try {
-    return call(work, hear);
-  } catch (error) {
-    if (isPoisoned()) throw error;
-    throw isOfEngine(error) ? toError(error) : poison(error);
   }
 }
 
@@ -49,12 +39,14 @@ function isOfEngine(error: unknown): error is EngineError {
   return typeof code === "string" && typeof message === "string";
 }
 
-/** The operation that a call left waiting, or its end. */
-function stepped(work: (hear: (effect: unknown) => unknown) => unknown, take: Take): Operation | Ended {
+/** The operation that a call left waiting, or its end. `isUnderWay`: it had begun before. The engine throws its own errors as plain
+ *  objects; anything else that comes of an operation unwound through it. */
+function stepped(work: Begin, take: Take, isUnderWay = false): Operation | Ended {
   let ended: Ended | undefined;
   let thrown: { error: unknown } | undefined;
   // Nothing may be thrown through the engine.
   const hear = (heard: unknown) => {
+    isUnderWay = true;
     if (thrown) return undefined;
     try {
       const effect = heard as Heard;
@@ -65,9 +57,17 @@ function stepped(work: (hear: (effect: unknown) => unknown) => unknown, take: Ta
     }
     return undefined;
   };
-  const value = work(hear);
-  const rest = value instanceof Operation ? value : undefined;
+  let value: unknown;
+  try {
+    value = call(work, hear);
+  } catch (error) {
+    if (isPoisoned() || CompactionError.isInstance(error)) throw error;
+    if (isOfEngine(error)) throw toError(error);
+    throw isUnderWay ? poison(error) : error;
+  }
+  // A listener may have called it.
   if (isPoisoned()) call(() => undefined);
+  const rest = value instanceof Operation ? value : undefined;
   if (thrown) {
     rest?.free();
     throw thrown.error;
@@ -98,7 +98,7 @@ export function driveSync<T>(begin: Begin, host: Host): T {
     if (there === true || tell(effect, host)) return undefined;
     return there ?? atOnce(effect, host, thrown) ?? failed(new Error(`${effect.type} is not allowed here`));
   };
-  const { done, error } = stepped((hear) => run(begin, hear), take) as Ended;
+  const { done, error } = stepped(begin, take) as Ended;
   if (error) throw toError(error, thrown);
   return done as T;
 }
@@ -127,12 +127,13 @@ export async function driven(begin: Begin, host: Host, thrown: Map<number, unkno
     );
     return undefined;
   };
-  let now = stepped((hear) => run(begin, hear), take);
+  let now = stepped(begin, take);
   while (now instanceof Operation) {
+    if (waiting.size === 0) throw poison(new Error("an operation waits for nothing"));
     const operation = now;
     const { id, answer } = await Promise.race(waiting.values());
     waiting.delete(id);
-    now = stepped((hear) => goOn(() => operation.step(id, answer), hear), take);
+    now = stepped(() => operation.step(id, answer), take, true);
   }
   return now;
 }

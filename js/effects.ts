@@ -8,9 +8,9 @@ import { isContextOverflow } from "./overflow.js";
 import { send, unsent, type HttpRequest } from "./requests.js";
 import { quietly } from "./quietly.js";
 import { countOf, idOf, notAText, textOf, usageOf, vectorsOf, WrongReply, yesOrNo } from "./replies.js";
-import { after, type Fixed } from "./seat.js";
+import type { Fixed } from "./seat.js";
 import type { Stage } from "./stages.js";
-import { isPromise, type StoreCalls } from "./store-calls.js";
+import { after, isPromise, type StoreCalls } from "./store-calls.js";
 import type { Batch, Damaged, Format, Key, LogLevel, MaybePromise, Message, Progress, SessionEvents, Store, Summarize, SummaryRequest } from "./types.js";
 
 /** What an operation's effects are performed with. */
@@ -47,7 +47,7 @@ export interface Host {
   /** What else may be said of a summariser that gave no answer in time. */
   waiting?: () => string;
   /** Lets other calls on the session run while `work` takes its time. */
-  park?: <T>(work: () => Promise<T>) => Promise<T>;
+  park?: <T>(work: () => MaybePromise<T>) => Promise<T>;
   /** Takes effects that another thread performs: its answer, or `true` where there is none to wait for. */
   away?: ((effect: Effect) => Promise<Answer> | true | undefined) | undefined;
 }
@@ -197,7 +197,7 @@ export function perform(effect: Effect, host: Host, work: () => MaybePromise<Ans
     // Aborting counts up to the commit: what is being written is written.
     checkAborted(host.signal);
     sent = effect.type === "commit";
-    const answer = effect.parks && host.park ? host.park(async () => work()) : work();
+    const answer = effect.parks && host.park ? host.park(work) : work();
     return isPromise(answer) ? answer.catch(fail) : answer;
   } catch (error) {
     return fail(error);

@@ -11,8 +11,8 @@ import type { MessageCache, Sent } from "./message-cache.js";
 import type { Compacting } from "./nouns/core.js";
 import { toResult, type EngineResult } from "./options.js";
 import { asSent } from "./replies.js";
-import { after, type Fixed } from "./seat.js";
-import { isPromise } from "./store-calls.js";
+import type { Fixed } from "./seat.js";
+import { after, isPromise } from "./store-calls.js";
 import type { Turns } from "./turns.js";
 import type { ContextUsage, Edit, MaybePromise, Message, PrepareOptions, Prepared, SessionOptions } from "./types.js";
 import type { Warning } from "./warnings.js";
@@ -60,7 +60,7 @@ Append a message when it is complete; to store this one as it is, call session.s
 /** Throws unless these are options of `prepare`. */
 export function checkPrepare(options: PrepareOptions<unknown>): void {
   if (Array.isArray(options)) {
-    throw invalidOption("", "must be an object, and an array was given: pass { append: messages }");
+    throw invalidOption("", "must be an object, and an array was given: append the messages, then prepare(), or pass { append: messages }");
   }
   checkOptions(options, KNOWN);
   const { append, force, tools, live, signal } = options;

@@ -3,7 +3,6 @@
 import type { Engine } from "./engine.js";
 import type { Host } from "./effects.js";
 import type { Stage } from "./stages.js";
-import { isPromise } from "./store-calls.js";
 import type { StorePlace } from "./store/place.js";
 import type { Format, MaybePromise, SessionOptions } from "./types.js";
 import type { Session as Handle } from "./wasm/core.js";
@@ -64,9 +63,4 @@ export interface Quarters {
   drive<T>(begin: (engine: Engine) => unknown, host: Host): Promise<T>;
   /** The session of a handle that an operation resolved to. */
   seat(handle: Handle): Seat;
-}
-
-/** What `next` makes of a value: at once where that is here. */
-export function after<T, U>(value: MaybePromise<T>, next: (value: T) => MaybePromise<U>): MaybePromise<U> {
-  return isPromise(value) ? value.then(next) : next(value);
 }

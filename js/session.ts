@@ -22,8 +22,8 @@ import { engineOptions, hostOf, toResult, withFacts, type EngineResult, type Ite
 import { News } from "./news.js";
 import { Persistence } from "./persistence.js";
 import { checkPrepare, Prepares } from "./prepares.js";
-import { after, LACKING, type Opened, type Quarters, type Seat } from "./seat.js";
-import { isPromise } from "./store-calls.js";
+import { LACKING, type Opened, type Quarters, type Seat } from "./seat.js";
+import { after, isPromise } from "./store-calls.js";
 import type { StorePlace } from "./store/place.js";
 import { Turns } from "./turns.js";
 import { ASSUMED, READ_ONLY, Warnings, type Warning } from "./warnings.js";

@@ -56,3 +56,8 @@ export class StoreCalls {
 export function isPromise<T>(answer: MaybePromise<T> | PromiseLike<T>): answer is Promise<T> {
   return typeof (answer as { then?: unknown } | null | undefined)?.then === "function";
 }
+
+/** What `next` makes of a value: at once where that is here. */
+export function after<T, U>(value: MaybePromise<T>, next: (value: T) => MaybePromise<U>): MaybePromise<U> {
+  return isPromise(value) ? value.then(next) : next(value);
+}

@@ -13,14 +13,14 @@ type StepFn = dyn FnMut(Option<(u32, Event)>) -> Stepped<Thrown<JsValue>>;
 
 thread_local! {
     /// Performs effects.
-    static HOST: RefCell<Function> = RefCell::default();
+    static HOST: RefCell<Option<Function>> = const { RefCell::new(None) };
 }
 
 /// Has `host` perform the effects of operations: it is called with each, and returns the answer where that is there at once. The
 /// last one of an operation is `{ type: "ended", done?, error? }`.
 #[wasm_bindgen(js_name = performWith)]
 pub fn perform_with(host: Function) {
-    HOST.replace(host);
+    HOST.replace(Some(host));
 }
 
 /// An operation that waits for answers.
@@ -51,7 +51,7 @@ impl Operation {
     }
 
     fn go_on(mut self, answer: Option<(u32, Event)>) -> Begun {
-        let host = HOST.with_borrow(Function::clone);
+        let Some(host) = HOST.with_borrow(Option::clone) else { return Some(self) };
         let tell = |effect: &JsValue| host.call1(&JsValue::UNDEFINED, effect);
         let done = go_on(&mut *self.step, answer, &mut |id, effect| {
             let answer = convert::effect(id, &effect).and_then(|effect| tell(&effect)).unwrap_or(JsValue::NULL);
