@@ -41,7 +41,7 @@ interface Needs<M> {
   warn(warning: Warning): void;
   /** Appends messages, as a call of its own. */
   append(messages: readonly M[]): Promise<void>;
-  /** Nothing else is under way, or watches what is between an append and a prepare. */
+  /** No other call changes the context, and nothing watches what is between an append and a prepare. */
   isFree(): boolean;
   pack(messages: readonly M[]): MaybePromise<Packed>;
   /** Messages are in the log. */
@@ -132,7 +132,7 @@ export class Prepares<M extends Message> {
     return prepared as Prepared<M>;
   }
 
-  /** Appends, then prepares: in one operation, unless something else is under way. */
+  /** Appends, then prepares: in one operation, unless another call has the turn. Messages do not wait for a summary. */
   async #appended(messages: readonly M[], options: Omit<PrepareOptions, "append">): Promise<Prepared<M>> {
     let isStored = false;
     const stored = () => (isStored = true);

@@ -193,7 +193,7 @@ class LiveSession<M extends Message> implements Session<M> {
       warn: (warning) => this.#warnings.tell(warning),
       append: (messages) => this.#appends.add(messages),
       // What another thread answered last does not say what is between two calls.
-      isFree: () => this.#turns.isIdle && !(this.#seat.log.bring && this.#listeners.hears("usage")),
+      isFree: () => this.#turns.isFree && !(this.#seat.log.bring && this.#listeners.hears("usage")),
       pack: (messages) => this.#pack(messages, []),
       placed: (messages, placed) => this.#appended(messages, placed),
     });

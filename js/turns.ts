@@ -33,6 +33,11 @@ export class Turns {
     return this.#asked;
   }
 
+  /** No call that changes the context is under way, or waits. */
+  get isFree(): boolean {
+    return this.#turn.free;
+  }
+
   /** No call is under way, and none waits. */
   get isIdle(): boolean {
     return this.#turn.free && this.#state.free && this.#beside.size === 0;
