@@ -1,6 +1,6 @@
 /** The backups that migrations leave (`S5.18`). */
 
-import { drive, run } from "./driver.js";
+import { drive } from "./driver.js";
 import { started } from "./engine.js";
 import { hostOn } from "./stored.js";
 import type { Store } from "./types.js";
@@ -9,5 +9,5 @@ import type { Store } from "./types.js";
 export async function restore(store: Store, id: string): Promise<number> {
   const host = hostOn(store);
   await started();
-  return drive<number>(run((engine) => engine.restoreBackup(String(id))), host);
+  return drive<number>((engine) => engine.restoreBackup(String(id)), host);
 }

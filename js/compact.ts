@@ -2,7 +2,7 @@
 
 import { readState, withStateOptions } from "./carried.js";
 import type { Near } from "./codecs.js";
-import { drive, driveSync, run } from "./driver.js";
+import { drive, driveSync, run, type Begin } from "./driver.js";
 import { checkAborted } from "./effects.js";
 import { started } from "./engine.js";
 import { loadStage } from "./stages.js";
@@ -54,15 +54,13 @@ export async function compact<M extends Message>(
   await bringTable(values);
   checkAborted(options.signal);
   if (run((engine) => engine.assumesWindow(values))) warn(options, ASSUMED);
-  const operation = run((engine) =>
-    carried ? engine.compactCarried(bytes, ends, values, carried.text) : engine.compactOnce(bytes, ends, values),
-  );
+  const begin: Begin = (engine) => (carried ? engine.compactCarried(bytes, ends, values, carried.text) : engine.compactOnce(bytes, ends, values));
   // The logger has them already.
   host.notify = ({ event, ...data }) => {
     if (event === "warning" && !options.logger) warnOnce(data as unknown as Warning);
   };
   let thrown = new Map<number, unknown>();
-  const { items, result, state } = await drive<{ items: Item[]; result: EngineResult; state?: string }>(operation, host, (_, causes) => {
+  const { items, result, state } = await drive<{ items: Item[]; result: EngineResult; state?: string }>(begin, host, (_, causes) => {
     thrown = causes;
   });
   const near: Near<M> = { from: 0, length: messages.length, at: (index) => messages[index] };
@@ -95,8 +93,5 @@ export async function planCompaction(messages: readonly Message[], options: Omit
   await bringTable(given);
   const host = hostOf(read, (whose, at, body) => (whose === "ours" ? codec.decode(body) : (messages[at] as Message)));
   checkAborted(options.signal);
-  return driveSync<Plan>(
-    run((engine) => engine.planOnce(bytes, ends, given)),
-    host,
-  );
+  return driveSync<Plan>((engine) => engine.planOnce(bytes, ends, given), host);
 }

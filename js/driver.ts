@@ -1,35 +1,35 @@
-/** The driver: steps an operation of the engine and performs its effects. It decides nothing. */
+/** The driver: performs the effects of an operation of the engine. It decides nothing. */
 
 import { atOnce, awaited, failed, perform, tell, toError, type Answer, type Effect, type EngineError, type Host } from "./effects.js";
-import { call, isPoisoned, poison } from "./engine.js";
+import { call, isPoisoned, poison, type Engine } from "./engine.js";
 import { CompactionError } from "./errors.js";
 import { isThere, loadStage } from "./stages.js";
 import { isPromise, StoreCalls } from "./store-calls.js";
-import type { Operation } from "./wasm/core.js";
+import type { MaybePromise } from "./types.js";
+import { Operation } from "./wasm/core.js";
 
-interface Step {
-  effects: Effect[];
+/** The end of an operation. */
+interface Ended {
   done?: unknown;
-  error?: EngineError;
+  error?: EngineError | undefined;
 }
 
+/** What the engine hands out while it is called. */
+type Heard = Effect | ({ type: "ended" } & Ended);
+
+/** Performs an effect; the answer, where it is there at once. */
+type Take = (effect: Effect) => Answer | undefined;
+
+/** A call of the engine. It begins an operation, or returns what is known at once. */
+export type Begin = (engine: Engine) => unknown;
+
 /** Runs a call of the engine; what it throws becomes a `CompactionError`. */
-export function run<T>(work: Parameters<typeof call<T>>[0]): T {
+export function run<T>(work: (engine: Engine) => T): T {
   try {
     return call(work);
   } catch (error) {
     if (CompactionError.isInstance(error) || error instanceof Error) throw error;
     throw toError(error as EngineError);
-  }
-}
-
-/** A step of an operation. The engine throws its own errors as plain objects; anything else unwound through it. */
-function stepOf(operation: Operation, id?: number, answer?: Answer): Step {
-  try {
-    return call(() => operation.step(id, answer)) as Step;
-  } catch (error) {
-    if (isPoisoned()) throw error;
-    throw isOfEngine(error) ? toError(error) : poison(error);
   }
 }
 
@@ -39,9 +39,40 @@ function isOfEngine(error: unknown): error is EngineError {
   return typeof code === "string" && typeof message === "string";
 }
 
-function release(operation: Operation): void {
-  // What was at work when the engine ended is still borrowed; freeing it would throw over the failure.
-  if (!isPoisoned()) operation.free();
+/** The operation that a call left waiting, or its end. `isUnderWay`: it had begun before. The engine throws its own errors as plain
+ *  objects; anything else that comes of an operation unwound through it. */
+function stepped(work: Begin, take: Take, isUnderWay = false): Operation | Ended {
+  let ended: Ended | undefined;
+  let thrown: { error: unknown } | undefined;
+  // Nothing may be thrown through the engine.
+  const hear = (heard: unknown) => {
+    isUnderWay = true;
+    if (thrown) return undefined;
+    try {
+      const effect = heard as Heard;
+      if (effect.type !== "ended") return take(effect);
+      ended = effect;
+    } catch (error) {
+      thrown = { error };
+    }
+    return undefined;
+  };
+  let value: unknown;
+  try {
+    value = call(work, hear);
+  } catch (error) {
+    if (isPoisoned() || CompactionError.isInstance(error)) throw error;
+    if (isOfEngine(error)) throw toError(error);
+    throw isUnderWay ? poison(error) : error;
+  }
+  // A listener may have called it.
+  if (isPoisoned()) call(() => undefined);
+  const rest = value instanceof Operation ? value : undefined;
+  if (thrown) {
+    rest?.free();
+    throw thrown.error;
+  }
+  return rest ?? ended ?? { done: value };
 }
 
 /** What only the thread of the engine can do; `undefined` for other effects. */
@@ -54,67 +85,55 @@ function ofEngine(effect: Effect): Answer | true | undefined {
   return effect.type === "load" && isThere(effect.stage) ? { type: "done" } : undefined;
 }
 
-async function awaiting(effect: Effect, host: Host, store: StoreCalls): Promise<Answer> {
+function awaiting(effect: Effect, host: Host, store: StoreCalls): MaybePromise<Answer> {
   if (effect.type !== "load") return awaited(effect, host, store);
-  await loadStage(effect.stage);
-  return { type: "done" };
+  return loadStage(effect.stage).then(() => ({ type: "done" }));
 }
 
-/** Drives an operation that asks only for what is answered at once. */
-export function driveSync<T>(operation: Operation, host: Host): T {
+/** The value of a call, which asks only for what is answered at once. */
+export function driveSync<T>(begin: Begin, host: Host): T {
   const thrown = new Map<number, unknown>();
-  try {
-    let step = stepOf(operation);
-    for (;;) {
-      const open = step.effects.filter((effect) => ofEngine(effect) !== true && !tell(effect, host));
-      if (step.error) throw toError(step.error, thrown);
-      const [effect] = open;
-      if (!effect) return step.done as T;
-      const answer = ofEngine(effect) ?? atOnce(effect, host, thrown) ?? failed(new Error(`${effect.type} is not allowed here`));
-      step = stepOf(operation, effect.id, answer as Answer);
-    }
-  } finally {
-    release(operation);
-  }
+  const take = (effect: Effect): Answer | undefined => {
+    const there = ofEngine(effect);
+    if (there === true || tell(effect, host)) return undefined;
+    return there ?? atOnce(effect, host, thrown) ?? failed(new Error(`${effect.type} is not allowed here`));
+  };
+  const { done, error } = stepped(begin, take) as Ended;
+  if (error) throw toError(error, thrown);
+  return done as T;
 }
 
 /** Drives an operation to its end. `seal` sees what was thrown by effects, for results that carry an error. */
-export async function drive<T>(operation: Operation, host: Host, seal?: (value: T, thrown: Map<number, unknown>) => void): Promise<T> {
+export async function drive<T>(begin: Begin, host: Host, seal?: (value: T, thrown: Map<number, unknown>) => void): Promise<T> {
   const thrown = new Map<number, unknown>();
-  const { done, error } = await driven(operation, host, thrown);
+  const { done, error } = await driven(begin, host, thrown);
   if (error) throw toError(error, thrown);
   seal?.(done as T, thrown);
   return done as T;
 }
 
 /** The same, as the engine has its end: errors name what is in `thrown` by number. */
-export async function driven(operation: Operation, host: Host, thrown: Map<number, unknown>): Promise<Pick<Step, "done" | "error">> {
+export async function driven(begin: Begin, host: Host, thrown: Map<number, unknown>): Promise<Ended> {
   const waiting = new Map<number, Promise<{ id: number; answer: Answer }>>();
   const store = new StoreCalls(host.store, host.storeTimeoutMs);
-  try {
-    let step = stepOf(operation);
-    for (;;) {
-      let ready: { id: number; answer: Answer } | undefined;
-      for (const effect of step.effects) {
-        const there = host.away?.(effect) ?? ofEngine(effect);
-        if (there === true || (!there && tell(effect, host))) continue;
-        const answer = there ?? atOnce(effect, host, thrown);
-        if (answer && !isPromise(answer) && !ready && waiting.size === 0) {
-          ready = { id: effect.id, answer };
-          continue;
-        }
-        const answered = answer ? Promise.resolve(answer) : perform(effect, host, () => awaiting(effect, host, store), thrown);
-        waiting.set(
-          effect.id,
-          answered.then((answer) => ({ id: effect.id, answer })),
-        );
-      }
-      if (step.error || (!ready && waiting.size === 0)) return step;
-      const { id, answer } = ready ?? (await Promise.race(waiting.values()));
-      waiting.delete(id);
-      step = stepOf(operation, id, answer);
-    }
-  } finally {
-    release(operation);
+  const take = (effect: Effect): Answer | undefined => {
+    const there = host.away?.(effect) ?? ofEngine(effect);
+    if (there === true || (!there && tell(effect, host))) return undefined;
+    const answer = there ?? atOnce(effect, host, thrown) ?? perform(effect, host, () => awaiting(effect, host, store), thrown);
+    if (!isPromise(answer)) return answer;
+    waiting.set(
+      effect.id,
+      answer.then((answer) => ({ id: effect.id, answer })),
+    );
+    return undefined;
+  };
+  let now = stepped(begin, take);
+  while (now instanceof Operation) {
+    if (waiting.size === 0) throw poison(new Error("an operation waits for nothing"));
+    const operation = now;
+    const { id, answer } = await Promise.race(waiting.values());
+    waiting.delete(id);
+    now = stepped(() => operation.step(id, answer), take, true);
   }
+  return now;
 }

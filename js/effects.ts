@@ -3,13 +3,15 @@
 import { named } from "./advice.js";
 import { ownEntries, ownValues } from "./answers.js";
 import { CompactionError, type ErrorCode } from "./errors.js";
+import type { Place } from "./message-cache.js";
 import { isContextOverflow } from "./overflow.js";
 import { send, unsent, type HttpRequest } from "./requests.js";
 import { quietly } from "./quietly.js";
 import { countOf, idOf, notAText, textOf, usageOf, vectorsOf, WrongReply, yesOrNo } from "./replies.js";
+import type { Fixed } from "./seat.js";
 import type { Stage } from "./stages.js";
-import type { StoreCalls } from "./store-calls.js";
-import type { Batch, Damaged, Key, LogLevel, Message, Progress, SessionEvents, Store, Summarize, SummaryRequest } from "./types.js";
+import { after, isPromise, type StoreCalls } from "./store-calls.js";
+import type { Batch, Damaged, Format, Key, LogLevel, MaybePromise, Message, Progress, SessionEvents, Store, Summarize, SummaryRequest } from "./types.js";
 
 /** What an operation's effects are performed with. */
 export interface Host {
@@ -34,6 +36,8 @@ export interface Host {
   onProgress?: ((progress: Progress) => void) | undefined;
   logger?: ((level: LogLevel, message: string) => void) | undefined;
   notify?: ((notice: Notice) => void) | undefined;
+  /** Takes the places of messages that a call appended which then prepares; what goes with them. */
+  appended?: (placed: Placed) => MaybePromise<Fixed>;
   signal?: AbortSignal | undefined;
   /** What is kept of sessions outside of their store. */
   watermarks?: {
@@ -43,7 +47,7 @@ export interface Host {
   /** What else may be said of a summariser that gave no answer in time. */
   waiting?: () => string;
   /** Lets other calls on the session run while `work` takes its time. */
-  park?: <T>(work: () => Promise<T>) => Promise<T>;
+  park?: <T>(work: () => MaybePromise<T>) => Promise<T>;
   /** Takes effects that another thread performs: its answer, or `true` where there is none to wait for. */
   away?: ((effect: Effect) => Promise<Answer> | true | undefined) | undefined;
 }
@@ -54,6 +58,12 @@ const READ_FILE_MS = 10_000;
 const EMBED_MS = 30_000;
 
 export type Notice = { event: Exclude<keyof SessionEvents, "progress"> } & Record<string, unknown>;
+
+/** Where messages are that were appended. */
+export interface Placed {
+  places: Place[];
+  format: Format;
+}
 
 interface Counted {
   type: "count";
@@ -67,6 +77,7 @@ export type Effect = { id: number; parks?: true } & (
   | Counted
   | (Omit<Counted, "type"> & { type: "pin"; index: number })
   | { type: "redact"; text: string }
+  | ({ type: "appended" } & Placed)
   | { type: "embed"; texts: string[] }
   | { type: "readFile"; path: string }
   | { type: "progress"; progress: Progress }
@@ -87,6 +98,7 @@ export type Answer =
   | { type: "done" }
   | { type: "number"; value: number }
   | { type: "text"; value: string }
+  | { type: "texts"; texts: string[] }
   | { type: "watermark"; mark: string | undefined; lost: string | undefined }
   | { type: "summary"; text: string; usage?: string | undefined }
   | { type: "vectors"; vectors: Float64Array[] }
@@ -168,15 +180,10 @@ export function atOnce(effect: Effect, host: Host, thrown: Map<number, unknown>)
   }
 }
 
-/** Performs what takes time, by `work`. */
-export async function perform(effect: Effect, host: Host, work: () => Promise<Answer>, thrown: Map<number, unknown>): Promise<Answer> {
+/** Performs what takes time, by `work`. What a store answers at once is there at once. */
+export function perform(effect: Effect, host: Host, work: () => MaybePromise<Answer>, thrown: Map<number, unknown>): MaybePromise<Answer> {
   let sent = false;
-  try {
-    // Aborting counts up to the commit: what is being written is written.
-    checkAborted(host.signal);
-    sent = effect.type === "commit";
-    return effect.parks && host.park ? await host.park(work) : await work();
-  } catch (error) {
+  const fail = (error: unknown): Answer => {
     if (host.signal?.aborted && !sent) {
       thrown.set(effect.id, host.signal.reason);
       return { type: "failed", code: "aborted", message: ABORTED };
@@ -185,6 +192,15 @@ export async function perform(effect: Effect, host: Host, work: () => Promise<An
     const answer = failed(error, effect.type);
     if (effect.type !== "fetch" || answer.type !== "failed" || CompactionError.isInstance(error)) return answer;
     return { ...answer, message: unsent(effect.request.url, error) };
+  };
+  try {
+    // Aborting counts up to the commit: what is being written is written.
+    checkAborted(host.signal);
+    sent = effect.type === "commit";
+    const answer = effect.parks && host.park ? host.park(work) : work();
+    return isPromise(answer) ? answer.catch(fail) : answer;
+  } catch (error) {
+    return fail(error);
   }
 }
 
@@ -219,7 +235,24 @@ export async function withEither<T>(
   }
 }
 
-export async function awaited(effect: Effect, host: Host, store: StoreCalls): Promise<Answer> {
+export function awaited(effect: Effect, host: Host, store: StoreCalls): MaybePromise<Answer> {
+  switch (effect.type) {
+    case "read":
+      return after(store.call("read", (of) => of.read(effect.keys)), (values) => ({ type: "values", values: ownValues(values, effect.keys.length) }));
+    case "scan": {
+      const { prefix, options } = effect;
+      return after(store.call("scan", (of) => of.scan(prefix, options)), (entries) => ({ type: "entries", entries: ownEntries(entries, options.limit) }));
+    }
+    case "commit":
+      return after(store.call("commit", (of) => of.commit(effect.batch)), () => ({ type: "done" }));
+    case "appended":
+      return after(host.appended?.(effect) ?? [], (texts) => ({ type: "texts", texts }));
+    default:
+      return later(effect, host);
+  }
+}
+
+async function later(effect: Effect, host: Host): Promise<Answer> {
   switch (effect.type) {
     case "summarize": {
       const summariser = effect.ofResult ? (host.summarizeResult ?? host.summarize) : host.summarize;
@@ -251,15 +284,6 @@ export async function awaited(effect: Effect, host: Host, store: StoreCalls): Pr
       return { type: "done" };
     case "readWatermark":
       return { type: "watermark", mark: undefined, lost: undefined, ...(await host.watermarks?.read(effect.key)) };
-    case "read":
-      return { type: "values", values: ownValues(await store.call("read", (of) => of.read(effect.keys)), effect.keys.length) };
-    case "scan": {
-      const { prefix, options } = effect;
-      return { type: "entries", entries: ownEntries(await store.call("scan", (of) => of.scan(prefix, options)), options.limit) };
-    }
-    case "commit":
-      await store.call("commit", (of) => of.commit(effect.batch));
-      return { type: "done" };
     default:
       throw new TypeError(`unknown effect ${effect.type}`);
   }

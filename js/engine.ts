@@ -8,7 +8,7 @@ import type { EngineFile, WasmBytes, WasmModule } from "./types/platform.js";
 import * as glue from "./wasm/core.js";
 
 /** What the WebAssembly module exports. */
-export type Engine = Omit<typeof glue, "initSync">;
+export type Engine = Omit<typeof glue, "initSync" | "performWith">;
 
 /** A source of one of the engine's WebAssembly modules: compiled, as bytes, a response, or an address. */
 export type EngineSource = WasmModule | WasmBytes | Response | URL | string;
@@ -27,6 +27,7 @@ let exported: WebAssembly.ModuleImports | undefined;
 function begin(module: WasmModule | WasmBytes): void {
   if (ready) return;
   exported = glue.initSync({ module }) as unknown as WebAssembly.ModuleImports;
+  glue.performWith((effect: unknown) => hearing?.(effect));
   ready = true;
 }
 
@@ -185,14 +186,22 @@ function engine(): Engine {
   return glue;
 }
 
-/** Runs a call of the engine. A trap ends the engine: a panic leaves its memory half changed. */
-export function call<T>(run: (engine: Engine) => T): T {
+/** Hears the effects of the call under way. */
+let hearing: ((effect: unknown) => unknown) | undefined;
+
+/** Runs a call of the engine, whose effects `hear` is called with. A trap ends the engine: a panic leaves its memory half changed. */
+export function call<T>(run: (engine: Engine) => T, hear?: (effect: unknown) => unknown): T {
   const running = engine();
+  // What performs an effect may call the engine itself.
+  const before = hearing;
+  hearing = hear;
   try {
     return run(running);
   } catch (error) {
     if (!isTrap(error)) throw error;
     throw poison(error);
+  } finally {
+    hearing = before;
   }
 }
 

@@ -34,6 +34,7 @@ interface ErrorDetails {
   reason?: string | undefined;
   stage?: string | undefined;
   retryable?: boolean | undefined;
+  appended?: true | undefined;
   cause?: unknown;
 }
 
@@ -65,6 +66,9 @@ export class CompactionError extends Error {
   /** The same call may succeed later: `timeout`, `conflict`, `store_unavailable`, `stage_unavailable` without a lasting
    *  reason, and `summary_failed` after 429, 5xx or a lost connection. After `indeterminate`, read first what was written. */
   readonly retryable: boolean;
+  /** Of `prepare({ append })`: the messages were stored before it failed, so do not append them again: `prepare()` goes on
+   *  with them. Without it, none was. */
+  readonly appended?: true;
 
   constructor(code: ErrorCode, message: string, details: ErrorDetails = {}) {
     super(message, "cause" in details ? { cause: details.cause } : undefined);
@@ -74,6 +78,7 @@ export class CompactionError extends Error {
     if (details.field !== undefined) this.field = details.field;
     if (details.reason !== undefined) this.reason = details.reason;
     if (details.stage !== undefined) this.stage = details.stage;
+    if (details.appended !== undefined) this.appended = details.appended;
     Object.defineProperty(this, marker, { value: true });
   }
 

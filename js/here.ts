@@ -6,7 +6,7 @@ import type { Log, Quarters, Seat } from "./seat.js";
 import { loadStage } from "./stages.js";
 import { choosePlace } from "./store/place.js";
 import { bringTable } from "./table.js";
-import { Operation, type Session as Handle } from "./wasm/core.js";
+import type { Session as Handle } from "./wasm/core.js";
 
 export const HERE: Quarters = {
   started,
@@ -15,7 +15,7 @@ export const HERE: Quarters = {
     return run((engine) => engine.assumesWindow(values));
   },
   place: choosePlace,
-  drive: async (begin, host) => drive(run(begin), host),
+  drive,
   seat: seatOf,
 };
 
@@ -24,21 +24,13 @@ function seatOf(handle: Handle): Seat {
     log: logOf(handle),
     drive: (begin, host, seal) =>
       drive(
-        run(() => begin(handle)),
+        () => begin(handle),
         host,
         (_, thrown) => seal?.(thrown),
       ),
     look: <T>(at: (handle: Handle) => unknown) => run(() => at(handle)) as T,
-    ask<T>(at: (handle: Handle) => unknown, host: Parameters<Seat["ask"]>[1]) {
-      const found = run(() => at(handle));
-      return (found instanceof Operation ? driveSync(found, host) : found) as T;
-    },
-    count(fixed, host) {
-      driveSync(
-        run(() => handle.countFixed(fixed)),
-        host,
-      );
-    },
+    ask: (at, host) => driveSync(() => at(handle), host),
+    count: (fixed, host) => driveSync<void>(() => handle.countFixed(fixed), host),
     bring: loadStage,
     end: () =>
       call(() => {

@@ -2,7 +2,7 @@
 
 import { checkFunction, invalidOption } from "./checks.js";
 import { chunksOf, type Jsonl } from "./chunks.js";
-import { drive, run } from "./driver.js";
+import { drive } from "./driver.js";
 import { checkAborted, type Host } from "./effects.js";
 import { call, isPoisoned } from "./engine.js";
 import { quietly } from "./quietly.js";
@@ -28,10 +28,7 @@ export async function importSession<M extends Message = Message>(
   let report: ImportReport | undefined;
   try {
     const session = await startSession<M>(HERE, "importSession", rest, async (given, id, host, maxBatchOps) => {
-      const importer = await drive<Importer>(
-        run((engine) => engine.Importer.open(given, id, from, maxBatchOps)),
-        host,
-      );
+      const importer = await drive<Importer>((engine) => engine.Importer.open(given, id, from, maxBatchOps), host);
       try {
         const opened = await restored(importer, chunks, host);
         report = opened.report;
@@ -55,25 +52,12 @@ async function restored(
   try {
     for await (const bytes of chunks) {
       checkAborted(host.signal);
-      await drive(
-        run(() => importer.feed(bytes)),
-        host,
-      );
+      await drive(() => importer.feed(bytes), host);
     }
-    return await drive<Opened & { report: ImportReport }>(
-      run(() => importer.finish()),
-      host,
-    );
+    return await drive<Opened & { report: ImportReport }>(() => importer.finish(), host);
   } catch (error) {
     // What cannot be removed now is rows that no session has; the reason why there is none matters more.
-    await Promise.resolve()
-      .then(() =>
-        drive(
-          run(() => importer.abandon()),
-          { ...host, signal: undefined },
-        ),
-      )
-      .catch(() => undefined);
+    await drive(() => importer.abandon(), { ...host, signal: undefined }).catch(() => undefined);
     throw error;
   }
 }

@@ -12,7 +12,7 @@ export interface Place {
   index: number;
 }
 
-/** A message that the app may still change. `body`: what it said, where the log is in another thread. */
+/** A message that the app may still change. `body`: what it said, unless that is long. */
 type Newest = Place & { body?: string | undefined };
 
 /** What a `prepare` sends: the first `kept` items are those of the one before, when that one was named. */
@@ -59,8 +59,10 @@ class Kept<M extends object> {
  *  them. */
 const NEWEST = 8;
 
-/** Longer messages are not looked at then, in UTF-16 units: it would take longer than the prompt. */
+/** Longer messages are not looked at then, in bytes: it would take longer than the prompt. */
 const LONG = 1 << 16;
+
+const decoder = new TextDecoder();
 
 /** So many objects are looked through at most before those that are gone are forgotten. */
 const SWEPT = 1_000;
@@ -72,8 +74,8 @@ export class MessageCache<M extends Message> {
   readonly #codec: Codec<M>;
   /** Messages of the operation under way that have no log position yet. */
   incoming: readonly M[] = [];
-  /** Texts of the last of them, where the log is in another thread. */
-  #bodies: string[] = [];
+  /** Texts of the last of them, but for long ones. */
+  #bodies: (string | undefined)[] = [];
   /** The app's own objects by log position. */
   readonly #bySeq = new Map<number, Kept<M>>();
   /** Where the newest of them are. */
@@ -103,10 +105,12 @@ export class MessageCache<M extends Message> {
   /** Messages that are about to be written, and their texts. */
   coming(messages: readonly M[], { bytes, ends }: Packed): void {
     this.incoming = messages;
-    if (!this.#log.bring) return;
     const from = Math.max(ends.length - NEWEST, 0);
-    // The bytes go to the other thread.
-    this.#bodies = Array.from(ends.slice(from), (end, nth) => new TextDecoder().decode(bytes.subarray(ends[from + nth - 1] ?? 0, end)));
+    // The bytes may go to another thread, and the engine need not be asked for them before each prompt.
+    this.#bodies = Array.from(ends.slice(from), (end, nth) => {
+      const start = ends[from + nth - 1] ?? 0;
+      return end - start > LONG ? undefined : decoder.decode(bytes.subarray(start, end));
+    });
   }
 
   place(messages: readonly M[], places: readonly Place[]): void {
@@ -129,11 +133,10 @@ export class MessageCache<M extends Message> {
     return this.#newest.filter((place) => this.#isChanged(this.#bySeq.get(place.seq), place)).map(({ index }) => index);
   }
 
-  #isChanged(kept: Kept<M> | undefined, { seq, body: said }: Newest): boolean {
+  #isChanged(kept: Kept<M> | undefined, { body: said }: Newest): boolean {
     const message = kept?.message;
     if (!kept || !message || kept.isTold) return false;
-    const body = this.#log.bring ? (this.#standing.has(kept) ? said : undefined) : this.#log.body(seq);
-    if (body === undefined || body.length > LONG || this.#isSame(message, body)) return false;
+    if (said === undefined || !this.#standing.has(kept) || this.#isSame(message, said)) return false;
     return (kept.isTold = true);
   }
 

@@ -1,3 +1,7 @@
+/** Turns: one at a time. */
+
+import type { MaybePromise } from "./types.js";
+
 /** One at a time, in the order of asking. */
 export class Mutex {
   #last: Promise<void> = Promise.resolve();
@@ -36,6 +40,7 @@ export class Turn {
   /** Several waits may be under way at once: the first lets go, the last takes hold again. One that begins while the last one
    *  before it is about to take hold lets go of that. */
   #waits = 0;
+  #hasEnded = false;
 
   constructor(mutex: Mutex, release: () => void) {
     this.#mutex = mutex;
@@ -43,12 +48,12 @@ export class Turn {
   }
 
   /** Lets others have the turn while `work` takes its time. */
-  async park<T>(work: () => Promise<T>): Promise<T> {
+  async park<T>(work: () => MaybePromise<T>): Promise<T> {
     if (this.#waits++ === 0) void this.#held.then((release) => release());
     try {
       return await work();
     } finally {
-      if (--this.#waits === 0) {
+      if (--this.#waits === 0 && !this.#hasEnded) {
         this.#held = this.#mutex.acquire();
         await this.#held;
       }
@@ -56,6 +61,8 @@ export class Turn {
   }
 
   async end(): Promise<void> {
-    (await this.#held)();
+    // Whatever still waits was given up with the call: it let go of the turn, and takes no hold of it again.
+    this.#hasEnded = true;
+    if (this.#waits === 0) (await this.#held)();
   }
 }

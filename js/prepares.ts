@@ -2,17 +2,21 @@
 
 import { systemPromptOf } from "./arguments.js";
 import { Background } from "./background.js";
-import { checkOptions, invalidOption } from "./checks.js";
-import type { Host } from "./effects.js";
+import { checkOptions, checkSignal, invalidOption } from "./checks.js";
+import type { Packed } from "./codec.js";
+import { checkAborted, type Host, type Placed } from "./effects.js";
+import { CompactionError } from "./errors.js";
 import { lazily } from "./lazily.js";
 import type { MessageCache, Sent } from "./message-cache.js";
 import type { Compacting } from "./nouns/core.js";
 import { toResult, type EngineResult } from "./options.js";
 import { asSent } from "./replies.js";
+import type { Fixed } from "./seat.js";
+import { after, isPromise } from "./store-calls.js";
 import type { Turns } from "./turns.js";
-import type { ContextUsage, Edit, Message, PrepareOptions, Prepared, SessionOptions } from "./types.js";
+import type { ContextUsage, Edit, MaybePromise, Message, PrepareOptions, Prepared, SessionOptions } from "./types.js";
 import type { Warning } from "./warnings.js";
-import type { Operation, Session as Handle } from "./wasm/core.js";
+import type { Session as Handle } from "./wasm/core.js";
 
 /** What to send, as the engine reports it. */
 interface EnginePrepared extends Sent {
@@ -27,17 +31,24 @@ interface EnginePrepared extends Sent {
 }
 
 /** What it needs of the session. `seal` receives what the app's functions threw, by the number of the effect. */
-interface Needs {
+interface Needs<M> {
   drive<T>(
     compacting: Omit<Compacting, "session">,
-    begin: (handle: Handle) => Operation,
+    begin: (handle: Handle) => unknown,
     host: Host,
     seal: (thrown: Map<number, unknown>) => void,
   ): Promise<T>;
   warn(warning: Warning): void;
+  /** Appends messages, as a call of its own. */
+  append(messages: readonly M[]): Promise<void>;
+  /** No other call changes the context, and nothing watches what is between an append and a prepare. */
+  isFree(): boolean;
+  pack(messages: readonly M[]): MaybePromise<Packed>;
+  /** Messages are in the log. */
+  placed(messages: readonly M[], placed: Placed): MaybePromise<void>;
 }
 
-const KNOWN = ["signal", "tools", "force", "live"];
+const KNOWN = ["append", "signal", "tools", "force", "live"];
 
 /** What is sent differs from what is stored, and will be lost with the process. */
 function changedAt(index: number): Warning {
@@ -47,17 +58,38 @@ Append a message when it is complete; to store this one as it is, call session.s
 }
 
 /** Throws unless these are options of `prepare`. */
-export function checkPrepare(options: PrepareOptions): void {
+export function checkPrepare(options: PrepareOptions<unknown>): void {
   if (Array.isArray(options)) {
-    throw invalidOption("", "must be an object, and an array was given: append the messages, then prepare()");
+    throw invalidOption("", "must be an object, and an array was given: append the messages, then prepare(), or pass { append: messages }");
   }
   checkOptions(options, KNOWN);
-  const { force, tools, live } = options;
+  const { append, force, tools, live, signal } = options;
+  checkSignal(signal);
+  if (append !== undefined && !Array.isArray(append)) throw invalidOption("append", "must be an array of messages");
   if (force !== undefined && typeof force !== "boolean") throw invalidOption("force", "must be true or false");
   if (live !== undefined && typeof live !== "string") throw invalidOption("live", "must be a text");
   if (tools !== undefined && (typeof tools !== "object" || tools === null)) {
     throw invalidOption("tools", "must be what your provider is sent as tools: a list of definitions, and not a text of it");
   }
+}
+
+/** What goes with the messages. */
+interface Around {
+  prompt: string | undefined;
+  fixed: Fixed;
+}
+
+function triggerOf(force: boolean): Compacting["trigger"] {
+  return force ? "overflow" : "auto";
+}
+
+/** The error of a call whose messages were stored before it failed. */
+function afterAppending(error: unknown): unknown {
+  if (!CompactionError.isInstance(error)) return error;
+  const { code, message, index, field, reason, stage, retryable, cause, stack } = error;
+  const details = { index, field, reason, stage, retryable, appended: true as const };
+  const made = new CompactionError(code, message, cause === undefined ? details : { ...details, cause });
+  return Object.defineProperty(made, "stack", { value: stack, configurable: true, writable: true });
 }
 
 export class Prepares<M extends Message> {
@@ -68,10 +100,10 @@ export class Prepares<M extends Message> {
   readonly #options: SessionOptions;
   readonly #turns: Turns;
   readonly #cache: MessageCache<M>;
-  readonly #needs: Needs;
+  readonly #needs: Needs<M>;
   readonly #background: Background;
 
-  constructor(options: SessionOptions, turns: Turns, cache: MessageCache<M>, needs: Needs) {
+  constructor(options: SessionOptions, turns: Turns, cache: MessageCache<M>, needs: Needs<M>) {
     this.#options = options;
     this.#turns = turns;
     this.#cache = cache;
@@ -81,19 +113,79 @@ export class Prepares<M extends Message> {
     );
   }
 
-  async prepare(options: PrepareOptions): Promise<Prepared<M>> {
-    checkPrepare(options);
+  async prepare(given: PrepareOptions<M>): Promise<Prepared<M>> {
+    checkPrepare(given);
+    const { append = [], ...options } = given;
+    if (append.length > 0) return this.#appended([...append], options);
     const { force = false } = options;
     if (!force && this.#background.isRunning) {
-      const beside = await this.#turns.shared(options, (host) =>
-        this.#prepared("auto", host, options, (handle, fixed) => handle.prepareBeside(fixed, this.#cache.sent)),
-      );
+      const beside = await this.#turns.shared(options, (host) => {
+        const around = this.#around(options);
+        return this.#prepared("auto", host, () => around, (handle) => handle.prepareBeside(around.fixed, this.#cache.sent));
+      });
       if (beside) return beside;
     }
-    const prepared = await this.#turns.exclusive(options, KNOWN, (host) =>
-      this.#prepared(force ? "overflow" : "auto", host, options, (handle, fixed) => handle.prepare(force, fixed, this.#cache.sent)),
-    );
+    const prepared = await this.#turns.exclusive(options, KNOWN, (host) => {
+      const around = this.#around(options);
+      return this.#prepared(triggerOf(force), host, () => around, (handle) => handle.prepare(force, around.fixed, this.#cache.sent));
+    });
     return prepared as Prepared<M>;
+  }
+
+  /** Appends, then prepares: in one operation, unless another call has the turn. Messages do not wait for a summary. */
+  async #appended(messages: readonly M[], options: Omit<PrepareOptions, "append">): Promise<Prepared<M>> {
+    let isStored = false;
+    const stored = () => (isStored = true);
+    try {
+      if (this.#background.isRunning || !this.#needs.isFree()) {
+        await this.#needs.append(messages);
+        stored();
+        return await this.prepare(options);
+      }
+      return await this.#turns.exclusive(options, KNOWN, (host) => this.#together(messages, options, host, stored), false);
+    } catch (error) {
+      throw isStored ? afterAppending(error) : error;
+    }
+  }
+
+  async #together(messages: readonly M[], options: Omit<PrepareOptions, "append">, host: Host, stored: () => void): Promise<Prepared<M>> {
+    const packing = this.#needs.pack(messages);
+    const packed = isPromise(packing) ? await packing : packing;
+    const { bytes, ends } = packed;
+    const { force = false } = options;
+    const { signal } = host;
+    // Messages are stored all the same where the call is aborted.
+    const stop = new AbortController();
+    const abort = () => stop.abort(signal?.reason);
+    let around: Around = { prompt: undefined, fixed: [] };
+    let refused: { error: unknown } | undefined;
+    const fixed = () => {
+      if (signal?.aborted) abort();
+      signal?.addEventListener("abort", abort);
+      try {
+        checkAborted(signal);
+        return (around = this.#around(options)).fixed;
+      } catch (error) {
+        refused = { error };
+        throw error;
+      }
+    };
+    const appended = (placed: Placed) => {
+      stored();
+      return after(this.#needs.placed(messages, placed), fixed);
+    };
+    this.#cache.coming(messages, packed);
+    try {
+      const prepared = await this.#prepared(triggerOf(force), { ...host, signal: stop.signal, appended }, () => around, (handle) =>
+        handle.appendAndPrepare(bytes, ends, force, this.#cache.sent),
+      );
+      return prepared as Prepared<M>;
+    } catch (error) {
+      throw refused ? refused.error : error;
+    } finally {
+      signal?.removeEventListener("abort", abort);
+      this.#cache.incoming = [];
+    }
   }
 
   /** Ends a summary that nobody waits for. */
@@ -101,21 +193,26 @@ export class Prepares<M extends Message> {
     this.#background.stop();
   }
 
+  /** What goes with the messages. */
+  #around({ tools, live = "" }: Omit<PrepareOptions, "append">): Around {
+    const prompt = systemPromptOf(this.#options);
+    return { prompt, fixed: [prompt ?? "", (this.tools = asSent("tools", tools)), live] };
+  }
+
   /** What to send; nothing when the engine says that something else must end first. */
   async #prepared(
     trigger: Compacting["trigger"],
     host: Host,
-    { tools, live = "" }: PrepareOptions,
-    begin: (handle: Handle, fixed: string[]) => Operation,
+    around: () => Around,
+    begin: (handle: Handle) => unknown,
   ): Promise<Prepared<M> | undefined> {
-    const prompt = systemPromptOf(this.#options);
-    const fixed = [prompt ?? "", (this.tools = asSent("tools", tools)), live];
-    const { answer, thrown } = await this.#drive<EnginePrepared | null>({ trigger }, (handle) => begin(handle, fixed), host);
+    const { answer, thrown } = await this.#drive<EnginePrepared | null>({ trigger }, begin, host);
     if (!answer) return undefined;
     const { usage, edits, stillExceedsThreshold, stored, result, putOff, goal, request, ...sent } = answer;
     this.live = sent.live?.text ?? "";
     const coming = this.#cache.lacking(sent.items);
     if (coming) await coming;
+    const { prompt } = around();
     const messages = this.#cache.prepared(sent);
     for (const index of this.#cache.changed()) this.#needs.warn(changedAt(index));
     const system = goal === undefined ? prompt : [prompt, goal].filter(Boolean).join("\n\n");
@@ -141,7 +238,7 @@ export class Prepares<M extends Message> {
     return { ...answer, thrown };
   }
 
-  async #drive<T>(compacting: Omit<Compacting, "session">, begin: (handle: Handle) => Operation, host: Host) {
+  async #drive<T>(compacting: Omit<Compacting, "session">, begin: (handle: Handle) => unknown, host: Host) {
     let thrown = new Map<number, unknown>();
     const answer = await this.#needs.drive<T>(compacting, begin, host, (causes) => (thrown = causes));
     return { answer, thrown };

@@ -33,15 +33,14 @@ export async function recallTools<F extends Format = Format>(
   const [{ text }] = await Promise.all([readState(given), started()]);
   const store = memoryStore();
   const host = hostOn(store);
-  const begin = run((engine) => engine.Session.recallCarried(values, bytes, ends, text, store.caps.maxBatchOps));
-  const handle = await drive<Handle>(begin, host);
+  const handle = await drive<Handle>((engine) => engine.Session.recallCarried(values, bytes, ends, text, store.caps.maxBatchOps), host);
   const found = run(() => handle.tools(undefined) as { format: F; definitions: ToolDefinition<F>[] });
   const turns = new Mutex();
   const handleCall = async (call: unknown): Promise<unknown> => {
     const asked = encodeCall(call);
     const release = await turns.acquire();
     try {
-      return decode(await drive<string>(run(() => handle.answer(asked, found.format)), host));
+      return decode(await drive<string>(() => handle.answer(asked, found.format), host));
     } finally {
       release();
     }

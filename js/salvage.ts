@@ -1,7 +1,7 @@
 /** Archives of everything that can still be read in a damaged store. */
 
 import { asRecord } from "./boundaries.js";
-import { drive, run } from "./driver.js";
+import { drive } from "./driver.js";
 import type { Host, Notice } from "./effects.js";
 import { isPoisoned, started } from "./engine.js";
 import { CompactionError } from "./errors.js";
@@ -32,10 +32,7 @@ async function* salvaged({ store, ...rest }: Host & { store: Store }): AsyncGene
   const remains = await store.remains?.();
   const lost = await remains?.dataLoss?.();
   const host = { ...rest, store: overlayOf(remains ?? store) };
-  const found = await drive<{ id: string; loss?: DataLoss }[]>(
-    run((engine) => engine.remains()),
-    host,
-  );
+  const found = await drive<{ id: string; loss?: DataLoss }[]>((engine) => engine.remains(), host);
   if (lost && found.length === 0) throw new CompactionError("store_corrupt", `No session is left in the store: ${lost}`);
   const known: SalvageGap[] = lost ? [{ kind: "platform", reason: lost }] : [];
   for (const { id, loss } of found) yield await one(id, host, loss ? [...known, loss] : [...known]);
@@ -47,15 +44,8 @@ async function one(id: string, host: Host & { store: Store }, gaps: SalvageGap[]
   const listening = { ...host, notify };
   try {
     const { values } = engineOptions({ acceptDataLoss: true }, "openSession");
-    const { handle } = await drive<Opened>(
-      run((engine) => engine.Session.open(values, id, host.store.caps.maxBatchOps)),
-      listening,
-    );
-    const page = (cursor: unknown, by: Host) =>
-      drive<Page>(
-        run(() => handle.exportPage(cursor)),
-        by,
-      );
+    const { handle } = await drive<Opened>((engine) => engine.Session.open(values, id, host.store.caps.maxBatchOps), listening);
+    const page = (cursor: unknown, by: Host) => drive<Page>(() => handle.exportPage(cursor), by);
     // Read once to its end: what is missing is known before anyone takes the archive.
     for (let cursor: unknown, isDone = false; !isDone; isDone = cursor === undefined) {
       cursor = (await page(cursor, listening)).next;

@@ -3,10 +3,9 @@
 import type { Engine } from "./engine.js";
 import type { Host } from "./effects.js";
 import type { Stage } from "./stages.js";
-import { isPromise } from "./store-calls.js";
 import type { StorePlace } from "./store/place.js";
 import type { Format, MaybePromise, SessionOptions } from "./types.js";
-import type { Operation, Session as Handle } from "./wasm/core.js";
+import type { Session as Handle } from "./wasm/core.js";
 
 /** System prompt, tools and live facts, as texts. */
 export type Fixed = string[];
@@ -31,7 +30,7 @@ export const LACKING = new Error("the log is in another thread");
 export interface Seat {
   readonly log: Log;
   /** Runs an operation to its end. `seal` sees what effects threw. */
-  drive<T>(begin: (handle: Handle) => Operation, host: Host, seal?: (thrown: Map<number, unknown>) => void): Promise<T>;
+  drive<T>(begin: (handle: Handle) => unknown, host: Host, seal?: (thrown: Map<number, unknown>) => void): Promise<T>;
   /** What is known at once. */
   look<T>(at: (handle: Handle) => unknown): T;
   /** Anything else that is known without the store, and operations that ask only for what is answered at once. */
@@ -61,12 +60,7 @@ export interface Quarters {
   /** Where a session with these options is kept. */
   place(options: SessionOptions): Promise<StorePlace>;
   /** Runs an operation of no session. */
-  drive<T>(begin: (engine: Engine) => Operation, host: Host): Promise<T>;
+  drive<T>(begin: (engine: Engine) => unknown, host: Host): Promise<T>;
   /** The session of a handle that an operation resolved to. */
   seat(handle: Handle): Seat;
-}
-
-/** What `next` makes of a value: at once where that is here. */
-export function after<T, U>(value: MaybePromise<T>, next: (value: T) => MaybePromise<U>): MaybePromise<U> {
-  return isPromise(value) ? value.then(next) : next(value);
 }

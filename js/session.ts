@@ -5,9 +5,9 @@ import { checkId, checkSystemPrompt, systemPromptOf } from "./arguments.js";
 import { checkOptions, invalidOption } from "./checks.js";
 import { checkHistory, type Packed } from "./codec.js";
 import { loadCodec, type Codec } from "./codecs.js";
-import type { Host, Notice } from "./effects.js";
+import type { Host, Notice, Placed } from "./effects.js";
 import type { CompactionError } from "./errors.js";
-import { MessageCache, type Place } from "./message-cache.js";
+import { MessageCache } from "./message-cache.js";
 import { Listeners } from "./listeners.js";
 import { factsFor } from "./models.js";
 import { archiveOf } from "./nouns/archive.js";
@@ -22,8 +22,8 @@ import { engineOptions, hostOf, toResult, withFacts, type EngineResult, type Ite
 import { News } from "./news.js";
 import { Persistence } from "./persistence.js";
 import { checkPrepare, Prepares } from "./prepares.js";
-import { after, LACKING, type Opened, type Quarters, type Seat } from "./seat.js";
-import { isPromise } from "./store-calls.js";
+import { LACKING, type Opened, type Quarters, type Seat } from "./seat.js";
+import { after, isPromise } from "./store-calls.js";
 import type { StorePlace } from "./store/place.js";
 import { Turns } from "./turns.js";
 import { ASSUMED, READ_ONLY, Warnings, type Warning } from "./warnings.js";
@@ -51,16 +51,11 @@ import type {
   SyncResult,
   Watermark,
 } from "./types.js";
-import type { Operation, Session as Handle } from "./wasm/core.js";
+import type { Session as Handle } from "./wasm/core.js";
 
 /** A store and how many sessions use it: one that was made for them is closed with the last. */
 interface Lease extends StorePlace {
   users: number;
-}
-
-interface Placed {
-  places: Place[];
-  format: Format;
 }
 
 interface Synced extends Placed, SyncResult {
@@ -179,10 +174,6 @@ class LiveSession<M extends Message> implements Session<M> {
       const own = this.#host[name];
       if (own) this.#host[name] = (request, context) => this.#turns.asking(() => own(this.#codec.asked(request), context));
     }
-    this.#prepares = new Prepares(options, this.#turns, this.#cache, {
-      drive: (compacting, begin, host, seal) => this.#compacting(compacting, begin, host, seal),
-      warn: (warning) => this.#warnings.tell(warning),
-    });
     this.#news = new News(this.#turns, {
       isNews: (sid, ver) => this.#seat.ask((handle) => handle.isNews(sid, ver), this.#host),
       catchUp: () => this.#drive<void>((handle) => handle.catchUp()),
@@ -197,6 +188,15 @@ class LiveSession<M extends Message> implements Session<M> {
     };
     const pack = (messages: readonly M[], earlier: readonly M[]) => this.#pack(messages, earlier);
     this.#appends = new Appends(this.#turns, store.caps.maxBatchOps - 8, pack, append);
+    this.#prepares = new Prepares(options, this.#turns, this.#cache, {
+      drive: (compacting, begin, host, seal) => this.#compacting(compacting, begin, host, seal),
+      warn: (warning) => this.#warnings.tell(warning),
+      append: (messages) => this.#appends.add(messages),
+      // What another thread answered last does not say what is between two calls.
+      isFree: () => this.#turns.isFree && !(this.#seat.log.bring && this.#listeners.hears("usage")),
+      pack: (messages) => this.#pack(messages, []),
+      placed: (messages, placed) => this.#appended(messages, placed),
+    });
     const core: Core<M> = (this.#core = {
       options,
       store,
@@ -307,7 +307,7 @@ class LiveSession<M extends Message> implements Session<M> {
     for (const [, body] of this.#seat.log.bodies().reverse()) yield body;
   }
 
-  prepare(options: PrepareOptions = {}): Promise<Prepared<M>> {
+  prepare(options: PrepareOptions<M> = {}): Promise<Prepared<M>> {
     return this.#prepares.prepare(options);
   }
 
@@ -392,7 +392,7 @@ class LiveSession<M extends Message> implements Session<M> {
     });
   }
 
-  #drive<T>(begin: (handle: Handle) => Operation, host = this.#host, seal?: (thrown: Map<number, unknown>) => void) {
+  #drive<T>(begin: (handle: Handle) => unknown, host = this.#host, seal?: (thrown: Map<number, unknown>) => void) {
     const done = this.#seat.drive<T>(begin, host, seal);
     return this.#listeners.hears("usage") ? done.finally(() => this.#tellUsage()) : done;
   }
@@ -400,7 +400,7 @@ class LiveSession<M extends Message> implements Session<M> {
   /** Runs an operation that may compact. */
   #compacting<T>(
     compacting: Omit<Compacting, "session">,
-    begin: (handle: Handle) => Operation,
+    begin: (handle: Handle) => unknown,
     host: Host,
     seal: (thrown: Map<number, unknown>) => void,
   ): Promise<T> {
@@ -424,11 +424,20 @@ class LiveSession<M extends Message> implements Session<M> {
     return this.#seat.look(at);
   }
 
-  async #place(messages: readonly M[], placed: Placed): Promise<void> {
+  /** What ends an append, in the course of a call that then prepares. */
+  #appended(messages: readonly M[], placed: Placed): MaybePromise<void> {
+    this.#tellUsage();
+    void this.#persistence.watch();
+    const placing = this.#place(messages, placed);
+    this.#cache.incoming = [];
+    return placing;
+  }
+
+  #place(messages: readonly M[], placed: Placed): MaybePromise<void> {
     this.#format = placed.format;
     this.#cache.place(messages, placed.places);
     const [first] = placed.places;
-    if (first !== undefined && this.#listeners.hears("pin")) await this.#tellPins(first.seq);
+    if (first !== undefined && this.#listeners.hears("pin")) return this.#tellPins(first.seq);
   }
 
   /** Tells which pins are proposed for messages from this position of the log on. Where nobody listens, nothing is looked for:

@@ -20,10 +20,10 @@ export class StoreCalls {
   }
 
   /**
-   * The answer of `work`, or a failure in time. One that comes later is ignored: a commit of it is written or not, and
+   * The answer of `work`, at once where that is, or a failure in time. One that comes later is ignored: a commit of it is written or not, and
    * the next writer gets a conflict.
    */
-  async call<T>(what: "read" | "scan" | "commit", work: (store: Store) => MaybePromise<T>): Promise<T> {
+  call<T>(what: "read" | "scan" | "commit", work: (store: Store) => MaybePromise<T>): MaybePromise<T> {
     if (!this.#store) throw new CompactionError("store_unavailable", "there is no store for this operation");
     if (this.#late) throw new CompactionError("store_unavailable", `${this.#late}: nothing more was asked of it; try again`);
     const answer = work(this.#store);
@@ -55,4 +55,9 @@ export class StoreCalls {
 /** Of any realm or library. */
 export function isPromise<T>(answer: MaybePromise<T> | PromiseLike<T>): answer is Promise<T> {
   return typeof (answer as { then?: unknown } | null | undefined)?.then === "function";
+}
+
+/** What `next` makes of a value: at once where that is here. */
+export function after<T, U>(value: MaybePromise<T>, next: (value: T) => MaybePromise<U>): MaybePromise<U> {
+  return isPromise(value) ? value.then(next) : next(value);
 }

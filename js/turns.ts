@@ -33,6 +33,11 @@ export class Turns {
     return this.#asked;
   }
 
+  /** No call that changes the context is under way, or waits. */
+  get isFree(): boolean {
+    return this.#turn.free;
+  }
+
   /** No call is under way, and none waits. */
   get isIdle(): boolean {
     return this.#turn.free && this.#state.free && this.#beside.size === 0;
@@ -107,11 +112,13 @@ export class Turns {
     }
   }
 
-  /** A call that changes the context. It holds the engine's state except while a summariser works. */
+  /** A call that changes the context. It holds the engine's state except while a summariser works. `heeds`: not begun where the
+   *  signal is aborted already. */
   async exclusive<T>(
     options: { signal?: AbortSignal },
     known: readonly string[],
     work: (host: Host) => Promise<T>,
+    heeds = true,
   ): Promise<T> {
     checkOptions(options, known);
     const { signal } = options;
@@ -122,7 +129,7 @@ export class Turns {
       this.checkOpen();
       const park: Host["park"] = (wait) => state.park(wait);
       return await withEither([signal, this.#options.signal], (signal) => {
-        checkAborted(signal);
+        if (heeds) checkAborted(signal);
         return work({ ...this.#host, signal, park });
       });
     } finally {

@@ -127,6 +127,11 @@ pub(crate) fn effect(id: u32, effect: &Effect) -> Thrown<JsValue> {
             set(&object, "index", *index as f64);
             "pin"
         }
+        Effect::Appended { places, format } => {
+            set(&object, "places", to_js(places)?);
+            set(&object, "format", format.as_str());
+            "appended"
+        }
         Effect::Embed(texts) => {
             set(&object, "texts", texts.iter().map(|text| JsValue::from_str(text)).collect::<Array>());
             "embed"
@@ -241,12 +246,24 @@ fn batch(batch: &Batch) -> JsValue {
     object.into()
 }
 
+/// The end of an operation.
+pub(crate) fn ended(end: Thrown<JsValue>) -> JsValue {
+    let object = Object::new();
+    set(&object, "type", "ended");
+    match end {
+        Ok(done) => set(&object, "done", done),
+        Err(error) => set(&object, "error", error),
+    }
+    object.into()
+}
+
 /// An event from `{ type, … }`; what is not one becomes a failure that says so.
 pub(crate) fn event(object: &JsValue) -> Event {
     let parsed = match text(object, "type").as_deref() {
         Some("done") => Some(Event::Done),
         Some("number") => number(object, "value").map(Event::Number),
         Some("text") => text(object, "value").map(Event::Text),
+        Some("texts") => get(object, "texts").and_then(|texts| texts_of(&texts)).map(Event::Texts),
         Some("watermark") => {
             Some(Event::Watermark { mark: text(object, "mark"), lost: text(object, "lost") })
         }
@@ -275,6 +292,10 @@ pub(crate) fn event(object: &JsValue) -> Event {
         let message = "the host answered with a value of the wrong type".to_owned();
         Event::Failed(EffectFailure { code: None, message, status: None, overflow: false, effect: 0 })
     })
+}
+
+fn texts_of(list: &JsValue) -> Option<Vec<String>> {
+    list.dyn_ref::<Array>()?.iter().map(|text| text.as_string()).collect()
 }
 
 /// The vectors in a list of `Float64Array`.

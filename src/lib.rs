@@ -11,7 +11,7 @@ mod session;
 mod stages;
 mod transcript;
 
-pub use operation::Operation;
+pub use operation::{Operation, perform_with};
 pub use session::Session;
 pub use transcript::Importer;
 
@@ -19,6 +19,7 @@ use context_compactor_core::standalone;
 use context_compactor_core::tokens::Family;
 use convert::{bodies, options, settings};
 use error::{Thrown, thrown};
+use operation::Begun;
 use wasm_bindgen::prelude::*;
 
 /// Version of this package, as in `0.1.0`.
@@ -111,7 +112,7 @@ pub fn assumes_window(given: JsValue) -> Thrown<bool> {
 
 /// Compacts a history once, storing nothing: `{ items, result }`.
 #[wasm_bindgen(js_name = compactOnce)]
-pub fn compact_once(bytes: &[u8], ends: &[u32], given: JsValue) -> Thrown<Operation> {
+pub fn compact_once(bytes: &[u8], ends: &[u32], given: JsValue) -> Thrown<Begun> {
     let (settings, bodies) = (settings(given)?, bodies(bytes, ends)?);
     Ok(Operation::of_compact(move |stage| (stage.once)(settings, bodies)))
 }
@@ -123,39 +124,39 @@ pub fn compact_carried(
     ends: &[u32],
     given: JsValue,
     state: Option<String>,
-) -> Thrown<Operation> {
+) -> Thrown<Begun> {
     let (settings, bodies) = (settings(given)?, bodies(bytes, ends)?);
     Ok(Operation::of_compact(move |stage| (stage.carried)(settings, bodies, state)))
 }
 
 /// What a session with these messages would do next.
 #[wasm_bindgen(js_name = planOnce)]
-pub fn plan_once(bytes: &[u8], ends: &[u32], given: JsValue) -> Thrown<Operation> {
+pub fn plan_once(bytes: &[u8], ends: &[u32], given: JsValue) -> Thrown<Begun> {
     let (settings, bodies) = (settings(given)?, bodies(bytes, ends)?);
     Ok(Operation::of_compact(move |stage| (stage.plan_once)(settings, bodies)))
 }
 
 /// The sessions of a store.
 #[wasm_bindgen(js_name = listSessions)]
-pub fn list_sessions() -> Operation {
+pub fn list_sessions() -> Begun {
     Operation::of_rest(|stage| (stage.list)())
 }
 
 /// Nothing: removes the session called `id`, which need not open for it.
 #[wasm_bindgen(js_name = deleteSession)]
-pub fn delete_session(id: String, max_batch_ops: usize) -> Operation {
+pub fn delete_session(id: String, max_batch_ops: usize) -> Begun {
     Operation::of_rest(move |stage| (stage.delete_named)(id, max_batch_ops))
 }
 
 /// The sessions of which a damaged store has anything left: `[{ id, loss? }]`. Writes names where they are missing.
 #[wasm_bindgen]
-pub fn remains() -> Operation {
+pub fn remains() -> Begun {
     Operation::of_rest(|stage| (stage.remains)())
 }
 
 /// Puts a session back as it was before it was migrated: the number of its schema.
 #[wasm_bindgen(js_name = restoreBackup)]
-pub fn restore_backup(id: String) -> Operation {
+pub fn restore_backup(id: String) -> Begun {
     Operation::of_rest(move |stage| (stage.restore_backup)(id))
 }
 

@@ -3,21 +3,34 @@
 use crate::convert;
 use crate::error::{Thrown, thrown};
 use crate::stages::{self, Compact, Rest};
-use context_compactor_core::step::{CodeStage, Effect, Event, Machine};
-use js_sys::{Array, Object, Reflect};
+use context_compactor_core::step::{CodeStage, Event, Machine, Stepped, go_on};
+use js_sys::Function;
+use std::cell::RefCell;
 use wasm_bindgen::prelude::*;
 
 /// Steps a machine of whatever operation.
-type StepFn = dyn FnMut(Option<(u32, Event)>) -> Stepped;
+type StepFn = dyn FnMut(Option<(u32, Event)>) -> Stepped<Thrown<JsValue>>;
 
-/// What a step led to, before conversion.
-type Stepped = (Vec<(u32, Effect)>, Option<Result<JsValue, JsValue>>);
+thread_local! {
+    /// Performs effects.
+    static HOST: RefCell<Option<Function>> = const { RefCell::new(None) };
+}
 
-/// An operation under way.
+/// Has `host` perform the effects of operations: it is called with each, and returns the answer where that is there at once. The
+/// last one of an operation is `{ type: "ended", done?, error? }`.
+#[wasm_bindgen(js_name = performWith)]
+pub fn perform_with(host: Function) {
+    HOST.replace(Some(host));
+}
+
+/// An operation that waits for answers.
 #[wasm_bindgen]
 pub struct Operation {
     step: Box<StepFn>,
 }
+
+/// What is left of an operation that was begun: nothing where it has ended.
+pub(crate) type Begun = Option<Operation>;
 
 impl Operation {
     pub(crate) fn new<T: 'static>(
@@ -32,6 +45,25 @@ impl Operation {
         Operation { step: Box::new(step) }
     }
 
+    /// Begins it.
+    pub(crate) fn begin(self) -> Begun {
+        self.go_on(None)
+    }
+
+    fn go_on(mut self, answer: Option<(u32, Event)>) -> Begun {
+        let Some(host) = HOST.with_borrow(Option::clone) else { return Some(self) };
+        let tell = |effect: &JsValue| host.call1(&JsValue::UNDEFINED, effect);
+        let done = go_on(&mut *self.step, answer, &mut |id, effect| {
+            let answer = convert::effect(id, &effect).and_then(|effect| tell(&effect)).unwrap_or(JsValue::NULL);
+            // What could not be handed over is answered with nothing usable.
+            (!answer.is_undefined()).then(|| convert::event(&answer))
+        });
+        let Some(done) = done else { return Some(self) };
+        // The host keeps what it throws.
+        let _ = tell(&convert::ended(done));
+        None
+    }
+
     /// What begins at a place that the host handed back.
     pub(crate) fn at<T>(place: Thrown<T>, begin: impl FnOnce(T) -> Operation) -> Operation {
         place.map_or_else(
@@ -43,14 +75,14 @@ impl Operation {
         )
     }
 
-    /// One of stage `compact`, which the host loads if it has to.
-    pub(crate) fn of_compact(begin: impl FnOnce(&Compact) -> Operation + 'static) -> Operation {
-        Operation::in_stage(CodeStage::Compact, Box::new(|| begin(stages::compact())))
+    /// Begins one of stage `compact`, which the host loads if it has to.
+    pub(crate) fn of_compact(begin: impl FnOnce(&Compact) -> Operation + 'static) -> Begun {
+        Operation::in_stage(CodeStage::Compact, Box::new(|| begin(stages::compact()))).begin()
     }
 
-    /// One of stage `rest`.
-    pub(crate) fn of_rest(begin: impl FnOnce(&Rest) -> Operation + 'static) -> Operation {
-        Operation::in_stage(CodeStage::Rest, Box::new(|| begin(stages::rest())))
+    /// Begins one of stage `rest`.
+    pub(crate) fn of_rest(begin: impl FnOnce(&Rest) -> Operation + 'static) -> Begun {
+        Operation::in_stage(CodeStage::Rest, Box::new(|| begin(stages::rest()))).begin()
     }
 
     fn in_stage(stage: CodeStage, begin: Box<dyn FnOnce() -> Operation>) -> Operation {
@@ -76,19 +108,8 @@ impl Operation {
 
 #[wasm_bindgen]
 impl Operation {
-    /// Starts the operation (no arguments), or goes on with the answer to effect `id`. Returns
-    /// `{ effects, done?, error? }`.
-    pub fn step(&mut self, id: Option<u32>, answer: JsValue) -> Thrown<JsValue> {
-        let (effects, done) = (self.step)(id.map(|id| (id, convert::event(&answer))));
-        let object = Object::new();
-        let converted = effects.iter().map(|(id, effect)| convert::effect(*id, effect));
-        let converted: Array = converted.collect::<Thrown<Vec<_>>>()?.into_iter().collect();
-        Reflect::set(&object, &JsValue::from_str("effects"), &converted)?;
-        match done {
-            Some(Ok(value)) => Reflect::set(&object, &JsValue::from_str("done"), &value)?,
-            Some(Err(error)) => Reflect::set(&object, &JsValue::from_str("error"), &error)?,
-            None => false,
-        };
-        Ok(object.into())
+    /// Goes on with the answer to effect `id`. Returns itself as long as it waits for another one.
+    pub fn step(self, id: u32, answer: &JsValue) -> Begun {
+        self.go_on(Some((id, convert::event(answer))))
     }
 }

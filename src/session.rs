@@ -2,7 +2,7 @@
 
 use crate::convert::{bodies, settings, to_js};
 use crate::error::{Thrown, thrown};
-use crate::operation::Operation;
+use crate::operation::{Begun, Operation};
 use crate::stages::{self, Compact, Rest};
 use context_compactor_core::log::SnapshotPurpose;
 use context_compactor_core::policy::Trigger;
@@ -28,7 +28,7 @@ impl Session {
     }
 
     /// An operation of stage `compact`.
-    fn of_compact(&self, begin: impl FnOnce(&Compact, &CoreSession) -> Operation + 'static) -> Operation {
+    fn of_compact(&self, begin: impl FnOnce(&Compact, &CoreSession) -> Operation + 'static) -> Begun {
         let core = self.core.clone();
         Operation::of_compact(move |stage| begin(stage, &core))
     }
@@ -37,7 +37,7 @@ impl Session {
     pub(crate) fn of_rest(
         &self,
         begin: impl FnOnce(&Rest, &CoreSession) -> Operation + 'static,
-    ) -> Operation {
+    ) -> Begun {
         let core = self.core.clone();
         Operation::of_rest(move |stage| begin(stage, &core))
     }
@@ -47,9 +47,9 @@ impl Session {
 impl Session {
     /// Opens or begins a session: `{ id, format?, messages, handle }`.
     /// `max_batch_ops` is the most that the store takes in one batch.
-    pub fn open(given: JsValue, id: Option<String>, max_batch_ops: usize) -> Thrown<Operation> {
+    pub fn open(given: JsValue, id: Option<String>, max_batch_ops: usize) -> Thrown<Begun> {
         let begin = CoreSession::open(settings(given)?, id, max_batch_ops);
-        Ok(Operation::new(begin, |(core, opened)| Ok(Session::opened(core, opened)?.into())))
+        Ok(Operation::new(begin, |(core, opened)| Ok(Session::opened(core, opened)?.into())).begin())
     }
 
     /// A handle on messages in a new store, in which what `state` refers to can be read.
@@ -60,58 +60,66 @@ impl Session {
         ends: &[u32],
         state: Option<String>,
         max_batch_ops: usize,
-    ) -> Thrown<Operation> {
+    ) -> Thrown<Begun> {
         let (settings, bodies) = (settings(given)?, bodies(bytes, ends)?);
         Ok(Operation::of_rest(move |stage| (stage.recall_carried)(settings, bodies, state, max_batch_ops)))
     }
 
     /// `{ places, format? }`.
-    pub fn append(&self, bytes: &[u8], ends: &[u32]) -> Thrown<Operation> {
-        Ok(Operation::new(self.core.append(bodies(bytes, ends)?), to_js))
+    pub fn append(&self, bytes: &[u8], ends: &[u32]) -> Thrown<Begun> {
+        Ok(Operation::new(self.core.append(bodies(bytes, ends)?), to_js).begin())
     }
 
     /// `{ appended, recognized, replaced?, branchedAt?, alignedAt?, places, same, format, again? }`.
-    pub fn sync(&self, known: usize, bytes: &[u8], ends: &[u32]) -> Thrown<Operation> {
-        Ok(Operation::new(self.core.sync(known, bodies(bytes, ends)?), to_js))
+    pub fn sync(&self, known: usize, bytes: &[u8], ends: &[u32]) -> Thrown<Begun> {
+        Ok(Operation::new(self.core.sync(known, bodies(bytes, ends)?), to_js).begin())
     }
 
     /// `{ nth, kept, items, usage, edits, result?, putOff?, goal? }`; `fixed` are the system prompt and the tools as texts, `since`
     /// is the `nth` of the one whose items the caller has: the first `kept` of them stay.
-    pub fn prepare(&self, overflow: bool, fixed: Vec<String>, since: f64) -> Operation {
+    pub fn prepare(&self, overflow: bool, fixed: Vec<String>, since: f64) -> Begun {
         let trigger = if overflow { Trigger::Overflow } else { Trigger::Auto };
-        Operation::new(self.core.prepare_since(trigger, fixed, since as u64), to_js)
+        Operation::new(self.core.prepare_since(trigger, fixed, since as u64), to_js).begin()
+    }
+
+    /// `append`, then `prepare` where that did not fail: the effect `appended` is between the two.
+    #[wasm_bindgen(js_name = appendAndPrepare)]
+    pub fn append_and_prepare(&self, bytes: &[u8], ends: &[u32], overflow: bool, since: f64) -> Thrown<Begun> {
+        let trigger = if overflow { Trigger::Overflow } else { Trigger::Auto };
+        let bodies = bodies(bytes, ends)?;
+        Ok(Operation::new(self.core.append_and_prepare(bodies, trigger, since as u64), to_js).begin())
     }
 
     /// The same beside `summariseLater`; `null` when that must be waited for, or has ended.
     #[wasm_bindgen(js_name = prepareBeside)]
-    pub fn prepare_beside(&self, fixed: Vec<String>, since: f64) -> Operation {
-        Operation::new(self.core.prepare_beside(fixed, since as u64), to_js)
+    pub fn prepare_beside(&self, fixed: Vec<String>, since: f64) -> Begun {
+        Operation::new(self.core.prepare_beside(fixed, since as u64), to_js).begin()
     }
 
     /// `{ edits, result? }`: makes the summary that a prepare put off.
     #[wasm_bindgen(js_name = summariseLater)]
-    pub fn summarise_later(&self) -> Operation {
+    pub fn summarise_later(&self) -> Begun {
         self.of_compact(|stage, core| (stage.summarise_later)(core))
     }
 
     /// Nothing: counts the system prompt and the tools for `usage` and `plan`.
     #[wasm_bindgen(js_name = countFixed)]
-    pub fn count_fixed(&self, fixed: Vec<String>) -> Operation {
-        Operation::new(self.core.count_fixed(fixed), |()| Ok(JsValue::NULL))
+    pub fn count_fixed(&self, fixed: Vec<String>) -> Begun {
+        Operation::new(self.core.count_fixed(fixed), |()| Ok(JsValue::NULL)).begin()
     }
 
     /// `{ items, result }`.
-    pub fn compact(&self, instructions: Option<String>) -> Operation {
+    pub fn compact(&self, instructions: Option<String>) -> Begun {
         self.of_compact(|stage, core| (stage.compact)(core, instructions))
     }
 
     /// Nothing.
-    pub fn rewind(&self, index: usize) -> Operation {
+    pub fn rewind(&self, index: usize) -> Begun {
         self.of_rest(move |stage, core| (stage.rewind)(core, index))
     }
 
     /// Nothing.
-    pub fn erase(&self, index: usize, reason: String) -> Operation {
+    pub fn erase(&self, index: usize, reason: String) -> Begun {
         self.of_rest(move |stage, core| (stage.erase)(core, index, reason))
     }
 
@@ -121,34 +129,34 @@ impl Session {
     }
 
     /// A session that begins from this one: `{ id, format?, messages, places, handle }`.
-    pub fn fork(&self, id: Option<String>) -> Operation {
+    pub fn fork(&self, id: Option<String>) -> Begun {
         self.of_rest(|stage, core| (stage.fork)(core, id))
     }
 
     /// The sessions that began from this one.
-    pub fn children(&self) -> Operation {
+    pub fn children(&self) -> Begun {
         self.of_rest(|stage, core| (stage.children)(core))
     }
 
     /// A plan.
-    pub fn plan(&self) -> Operation {
+    pub fn plan(&self) -> Begun {
         self.of_compact(|stage, core| (stage.plan)(core))
     }
 
     /// A text.
-    pub fn read(&self, reference: String, offset: usize, limit: Option<usize>) -> Operation {
+    pub fn read(&self, reference: String, offset: usize, limit: Option<usize>) -> Begun {
         self.of_rest(move |stage, core| (stage.read)(core, reference, offset, limit))
     }
 
     /// Nothing: sets the goal, given as JSON text.
     #[wasm_bindgen(js_name = setGoal)]
-    pub fn set_goal(&self, json: String) -> Operation {
+    pub fn set_goal(&self, json: String) -> Begun {
         self.of_rest(move |stage, core| (stage.set_goal)(core, json))
     }
 
     /// The goal after the markers of a model's output.
     #[wasm_bindgen(js_name = applyMarkers)]
-    pub fn apply_markers(&self, output: String) -> Operation {
+    pub fn apply_markers(&self, output: String) -> Begun {
         self.of_rest(move |stage, core| (stage.apply_markers)(core, output))
     }
 
@@ -166,13 +174,13 @@ impl Session {
     }
 
     /// Nothing: pins a message by its index.
-    pub fn pin(&self, index: usize) -> Operation {
+    pub fn pin(&self, index: usize) -> Begun {
         self.of_rest(move |stage, core| (stage.pin)(core, index))
     }
 
     /// Nothing: rejects the pin that is proposed for a message.
     #[wasm_bindgen(js_name = rejectPin)]
-    pub fn reject_pin(&self, index: usize) -> Operation {
+    pub fn reject_pin(&self, index: usize) -> Begun {
         self.of_rest(move |stage, core| (stage.reject_pin)(core, index))
     }
 
@@ -212,49 +220,49 @@ impl Session {
 
     /// The indices of the messages that left the context.
     #[wasm_bindgen(js_name = removeMessages)]
-    pub fn remove_messages(&self, indices: &[u32]) -> Operation {
+    pub fn remove_messages(&self, indices: &[u32]) -> Begun {
         let indices = indices.iter().map(|index| *index as usize).collect();
         self.of_rest(|stage, core| (stage.remove_messages)(core, indices))
     }
 
     /// The id of a snapshot that was taken now.
-    pub fn snapshot(&self, purpose: &str) -> Thrown<Operation> {
+    pub fn snapshot(&self, purpose: &str) -> Thrown<Begun> {
         let purpose = SnapshotPurpose::named(purpose).map_err(thrown)?;
         Ok(self.of_rest(move |stage, core| (stage.snapshot)(core, purpose)))
     }
 
     /// The snapshots, oldest first.
-    pub fn snapshots(&self) -> Operation {
+    pub fn snapshots(&self) -> Begun {
         self.of_rest(|stage, core| (stage.snapshots)(core))
     }
 
     /// Nothing: goes back to a snapshot.
-    pub fn restore(&self, id: String) -> Operation {
+    pub fn restore(&self, id: String) -> Begun {
         self.of_rest(|stage, core| (stage.restore)(core, id))
     }
 
     /// What `compact` would do now.
-    pub fn preview(&self) -> Operation {
+    pub fn preview(&self) -> Begun {
         self.of_compact(|stage, core| (stage.preview)(core))
     }
 
     /// Nothing: takes the last compaction back.
-    pub fn undo(&self) -> Operation {
+    pub fn undo(&self) -> Begun {
         self.of_rest(|stage, core| (stage.undo)(core))
     }
 
     /// `{ ok, problems }`.
-    pub fn verify(&self) -> Operation {
+    pub fn verify(&self) -> Begun {
         self.of_rest(|stage, core| (stage.verify)(core))
     }
 
     /// `[{ ref, seq, snippet }]`, best first.
-    pub fn search(&self, query: String, limit: usize) -> Operation {
+    pub fn search(&self, query: String, limit: usize) -> Begun {
         self.of_rest(move |stage, core| (stage.search)(core, query, limit))
     }
 
     /// What a checkpoint replaces: `[{ kind, … }]`.
-    pub fn expand(&self, checkpoint: String) -> Operation {
+    pub fn expand(&self, checkpoint: String) -> Begun {
         self.of_rest(move |stage, core| (stage.expand)(core, checkpoint))
     }
 
@@ -265,20 +273,20 @@ impl Session {
     }
 
     /// JSON text of the message that answers a model's call of a recall tool, which is JSON text too.
-    pub fn answer(&self, call: String, format: &str) -> Thrown<Operation> {
+    pub fn answer(&self, call: String, format: &str) -> Thrown<Begun> {
         let format = Format::named(format).map_err(thrown)?;
         Ok(self.of_rest(move |stage, core| (stage.answer)(core, call, format)))
     }
 
     /// Nothing.
-    pub fn delete(&self) -> Operation {
+    pub fn delete(&self) -> Begun {
         self.of_rest(|stage, core| (stage.delete)(core))
     }
 
     /// Nothing: takes over what others wrote.
     #[wasm_bindgen(js_name = catchUp)]
-    pub fn catch_up(&self) -> Operation {
-        Operation::new(self.core.catch_up(), |()| Ok(JsValue::NULL))
+    pub fn catch_up(&self) -> Begun {
+        Operation::new(self.core.catch_up(), |()| Ok(JsValue::NULL)).begin()
     }
 
     /// May it not know of commit `ver` of the session whose rows are `sid`'s?
@@ -295,8 +303,8 @@ impl Session {
 
     /// Nothing: stores what was recorded.
     #[wasm_bindgen(js_name = keepUsage)]
-    pub fn keep_usage(&self) -> Operation {
-        Operation::new(self.core.keep_usage(), |()| Ok(JsValue::NULL))
+    pub fn keep_usage(&self) -> Begun {
+        Operation::new(self.core.keep_usage(), |()| Ok(JsValue::NULL)).begin()
     }
 
     /// How full the context is.

@@ -118,9 +118,8 @@ async function outcomeOf(policy: Policy, replayed: Replayed, onCall: (call: numb
       while (end < messages.length && isAnswer(messages[end] as Message)) end++;
       let sent: readonly Message[] = messages.slice(0, at);
       if (session) {
-        await session.append(...messages.slice(from, at));
+        const prepared = await session.prepare({ append: messages.slice(from, at) });
         from = at;
-        const prepared = await session.prepare();
         sent = prepared.messages;
         if (prepared.edits.some(({ kind }) => kind !== "repair")) compactions++;
       }

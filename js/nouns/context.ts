@@ -6,8 +6,8 @@ import { checkOptions, checkWhole, invalidOption } from "../checks.js";
 import type { CompactionError } from "../errors.js";
 import { quietly } from "../quietly.js";
 import { asSent } from "../replies.js";
-import { after } from "../seat.js";
-import { isPromise } from "../store-calls.js";
+
+import { after, isPromise } from "../store-calls.js";
 import { partsOf, type Active } from "../state.js";
 import type { Checkpoint, Format, Message, SessionContext } from "../types.js";
 import type { Warning } from "../warnings.js";

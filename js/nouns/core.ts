@@ -7,7 +7,7 @@ import type { Codec } from "../codecs.js";
 import type { Turns } from "../turns.js";
 import type { Stage } from "../stages.js";
 import type { MaybePromise, Message, SessionOptions, Store } from "../types.js";
-import type { Operation, Session as Handle } from "../wasm/core.js";
+import type { Session as Handle } from "../wasm/core.js";
 
 /** An operation that may compact. */
 export interface Compacting {
@@ -37,9 +37,9 @@ export interface Core<M extends Message> {
   readonly cache: MessageCache<M>;
   readonly codec: Codec<M>;
   /** Runs an operation of the engine to its end. */
-  drive<T>(begin: (handle: Handle) => Operation, host?: Host): Promise<T>;
+  drive<T>(begin: (handle: Handle) => unknown, host?: Host): Promise<T>;
   /** Runs a step that reads one page; other calls may come between two of them. */
-  paged<T>(begin: (handle: Handle) => Operation): Promise<T>;
+  paged<T>(begin: (handle: Handle) => unknown): Promise<T>;
   /** Asks the engine for what it knows without reading the store. */
   look<T>(at: (handle: Handle) => unknown): T;
   /** The same, after the system prompt as it is now and the tools of the last `prepare` were counted. */

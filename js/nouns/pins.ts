@@ -2,11 +2,11 @@
 
 import { checkWhole } from "../checks.js";
 import type { Message, SessionPins } from "../types.js";
-import type { Operation, Session as Handle } from "../wasm/core.js";
+import type { Session as Handle } from "../wasm/core.js";
 import type { Core } from "./core.js";
 
 export function pinsOf<M extends Message>({ turns, drive, ask }: Core<M>): SessionPins {
-  const decide = (index: number, how: (handle: Handle) => Operation) =>
+  const decide = (index: number, how: (handle: Handle) => unknown) =>
     turns.exclusive({}, [], async (host) => {
       checkWhole("index", index, 0);
       await drive(how, host);

@@ -33,7 +33,7 @@ export interface DocumentedEvents extends Omit<SessionEvents, "compact"> {
 export interface DocumentedSession<M = Message> extends Pick<Session<M>, "id" | "append" | "sync" | "close"> {
   /** The messages to send now; see `Session.prepare`. */
   prepare(
-    options?: Parameters<Session["prepare"]>[0],
+    options?: Parameters<Session<M>["prepare"]>[0],
   ): Promise<Omit<Prepared<M>, "result"> & { result?: DocumentedResult<M | NewMessageAmong<M>> }>;
   /** Compacts now; see `Session.compact`. */
   compact(options?: Parameters<Session["compact"]>[0]): Promise<DocumentedResult<M | NewMessageAmong<M>>>;

@@ -210,10 +210,14 @@ export interface SyncResult {
 }
 
 /** Options of `session.prepare`. */
-export interface PrepareOptions {
+export interface PrepareOptions<M = Message> {
+  /** Messages to append first, as `append(...messages)` does, in one call with it: a store is written to once and not asked again. A message
+   *  that is refused rejects the call, and nothing is stored or prepared. If the call fails after that, the messages are stored, and
+   *  its error has `appended: true`. Default: none. */
+  append?: readonly M[];
   /** Definitions of the tools of the request, as the provider is sent them: they are counted. */
   tools?: unknown;
-  /** Aborts the compaction. */
+  /** Aborts the compaction. Messages of `append` are stored all the same. */
   signal?: AbortSignal;
   /** Compacts below the threshold too, after the provider refused the prompt as too long. Default: false. */
   force?: boolean;
@@ -224,7 +228,7 @@ export interface PrepareOptions {
 }
 
 /** Options of `session.step`. */
-export interface StepOptions extends PrepareOptions {
+export interface StepOptions extends Omit<PrepareOptions, "append"> {
   /** Token counts of the answer before, as the provider returned them. Default: none are recorded. */
   usage?: object;
   /** The model that answered, where it is not the session's. */
@@ -257,7 +261,7 @@ export interface Session<M = Message, N = NewMessageAmong<M>> extends AsyncDispo
   sync(messages: readonly M[]): Promise<SyncResult>;
   /** Returns the messages to send now, compacted first if the preset's threshold is reached. Rejects with `context_overflow` when the context cannot be made to fit (`cause`: the error of a failed
    *  summary, if that is why), `limit_reached` where `limits.onExceed` is `throw`, `invalid_message` when no message could be sent, and `aborted` after `signal`. */
-  prepare(options?: PrepareOptions): Promise<Prepared<M, N>>;
+  prepare(options?: PrepareOptions<M>): Promise<Prepared<M, N>>;
   /** One step of a loop that holds the whole history, as adapters of SDKs do: `context.recordUsage(usage)`, `sync(messages)`
    *  and `prepare({ tools, signal, force, live })`, in this order. Rejects with the errors of each. */
   step(messages: readonly M[], options?: StepOptions): Promise<Prepared<M, N>>;

@@ -1,8 +1,8 @@
 /** The thread of the engine: performs what pages ask for. Each page has its own handles, and may ask for no others. */
 
-import { driven, run } from "../driver.js";
+import { driven, run, type Begin } from "../driver.js";
 import type { Answer, Effect, Host } from "../effects.js";
-import { call, started } from "../engine.js";
+import { call, started, type Engine } from "../engine.js";
 import { checkOptions, invalidOption } from "../checks.js";
 import { CompactionError } from "../errors.js";
 import { BUILD } from "../generated/build.js";
@@ -107,18 +107,18 @@ class Client {
       },
       drive: async ({ on, at, how }, n) => {
         const { turns, handle } = this.#handles.get(on) ?? {};
-        if (!turns || !handle || at.path[0] === BESIDE) return this.#ended(n, () => this.#called(on, at), how);
+        if (!turns || !handle || at.path[0] === BESIDE) return this.#ended(n, (engine) => this.#called(engine, on, at), how);
         const turn = new Turn(turns.mutex, await turns.mutex.acquire());
         try {
           // What another one wrote is read before, and not after a commit that came second. If that fails, so does the call.
-          if (turns.last && turns.last !== handle) await this.#ended(n, () => run(() => handle.catchUp()), how).catch(() => undefined);
+          if (turns.last && turns.last !== handle) await this.#ended(n, () => handle.catchUp(), how).catch(() => undefined);
           turns.last = handle;
-          return await this.#ended(n, () => this.#called(on, at), how, turn);
+          return await this.#ended(n, (engine) => this.#called(engine, on, at), how, turn);
         } finally {
           await turn.end();
         }
       },
-      ask: ({ on, at, how }, n) => this.#ended(n, () => this.#called(on, at), how),
+      ask: ({ on, at, how }, n) => this.#ended(n, (engine) => this.#called(engine, on, at), how),
       stage: ({ stage }) => loadStage(stage),
       bodies: ({ on, seqs }) => {
         const { handle } = this.#shown(on);
@@ -211,25 +211,21 @@ class Client {
   }
 
   /** What the engine answers: `on` is the number of a handle, or 0 for the engine. */
-  #called(on: number, { path, args }: At): unknown {
-    return run((engine) => {
-      let of: unknown = on === 0 ? engine : this.#shown(on).handle;
-      const names = [...path];
-      const last = names.pop() ?? "";
-      for (const name of names) of = (of as Record<string, unknown>)[name];
-      return (of as Record<string, (...args: unknown[]) => unknown>)[last]?.(...args);
-    });
+  #called(engine: Engine, on: number, { path, args }: At): unknown {
+    let of: unknown = on === 0 ? engine : this.#shown(on).handle;
+    const names = [...path];
+    const last = names.pop() ?? "";
+    for (const name of names) of = (of as Record<string, unknown>)[name];
+    return (of as Record<string, (...args: unknown[]) => unknown>)[last]?.(...args);
   }
 
-  async #ended(n: number, begin: () => unknown, how: How, turn?: Turn): Promise<Ended> {
+  async #ended(n: number, begin: Begin, how: How, turn?: Turn): Promise<Ended> {
     const running: Running = { abort: new AbortController(), waiting: new Map(), back: new Map() };
     // It may have been aborted while something else was done first.
     if (this.#running.get(n)?.abort.signal.aborted) running.abort.abort(ABORTED);
     this.#running.set(n, running);
-    const found = begin();
-    if (!(found instanceof glue.Operation)) return { done: found, thrown: [] };
     const thrown = new Map<number, unknown>();
-    const { done, error } = await driven(found, this.#host(n, running, how, turn), thrown);
+    const { done, error } = await driven(begin, this.#host(n, running, how, turn), thrown);
     return { done: this.#opened(done, how.store), error, thrown: Array.from(thrown, ([effect, thrown]) => [effect, thrownOf(thrown)]) };
   }
 

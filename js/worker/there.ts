@@ -1,7 +1,8 @@
 /** The engine of another thread. */
 
 import { invalidOption } from "../checks.js";
-import { after, LACKING, type Fixed, type Log, type Quarters, type Seat } from "../seat.js";
+import { LACKING, type Fixed, type Log, type Quarters, type Seat } from "../seat.js";
+import { after } from "../store-calls.js";
 import type { Host } from "../effects.js";
 import { isStore, noStore } from "../store/given.js";
 import type { MaybePromise } from "../types.js";
@@ -11,7 +12,7 @@ import type { Thread } from "./thread.js";
 import { isSame, nameOf, recorded } from "./wire.js";
 
 /** The names of operations after which there is something to lose. */
-const STORING = ["append", "sync"];
+const STORING = ["append", "appendAndPrepare", "sync"];
 
 export function there(thread: Thread): Quarters {
   return {

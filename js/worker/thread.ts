@@ -38,7 +38,7 @@ interface Work {
 }
 
 /** Effects that only the page can perform. */
-const APPS: readonly Effect["type"][] = ["notify", "progress", "summarize", "embed", "readFile", "count", "pin", "redact", "readWatermark", "writeWatermark"];
+const APPS: readonly Effect["type"][] = ["notify", "progress", "appended", "summarize", "embed", "readFile", "count", "pin", "redact", "readWatermark", "writeWatermark"];
 const OF_STORE: readonly Effect["type"][] = ["read", "scan", "commit"];
 
 export class Thread {

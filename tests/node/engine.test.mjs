@@ -135,10 +135,11 @@ for (const [name, thrown] of [
     const engine = await fresh(context);
     const { drive, driveSync } = await import(new URL("driver.js", engine.folder).href);
     await engine.initialize(bytes);
-    const operation = {
-      step: thrown,
-      free: () => assert.fail("what was borrowed when the engine ended cannot be freed"),
-    };
+    const { Operation } = await import(new URL("wasm/core.js", engine.folder).href);
+    Operation.prototype.step = thrown;
+    Operation.prototype.free = () => assert.fail("what was borrowed when the engine ended cannot be freed");
+    // It waits for a part of the engine first.
+    const begin = (engine) => engine.listSessions();
     let cause;
     try {
       thrown();
@@ -146,8 +147,8 @@ for (const [name, thrown] of [
       cause = error;
     }
     const isPoisoned = (error) => isCode("poisoned")(error) && error.cause.message === cause.message;
-    await assert.rejects(drive(operation, {}), isPoisoned);
-    assert.throws(() => driveSync(operation, {}), isPoisoned);
+    await assert.rejects(drive(begin, {}), isPoisoned);
+    assert.throws(() => driveSync(begin, {}), isPoisoned);
     assert.throws(() => versionOf(engine), isPoisoned);
   });
 }

@@ -9,7 +9,7 @@ const at = (path) => fileURLToPath(new URL(path, import.meta.url));
 const HOOK = new URL("../support/through-worker.mjs", import.meta.url).href;
 
 const FILES = [
-  ...["background", "calls", "changed", "codec", "custom-format", "damage", "delete-session", "diverged", "encryption", "erase", "fork"],
+  ...["append-prepare", "background", "calls", "changed", "codec", "custom-format", "damage", "delete-session", "diverged", "encryption", "erase", "fork"],
   ...["group-commit", "later", "lessons-sessions", "limits", "live", "losses", "offload", "opentelemetry", "prepared", "presets"],
   ...["provider-thread", "react", "recall", "recovery", "released", "session", "shared-session", "snapshots", "step", "tabs", "transcript"],
   ...["usage", "warnings"],

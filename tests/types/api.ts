@@ -158,7 +158,11 @@ export async function sessions(): Promise<void> {
   await session.append({ role: "tool", tool_call_id: "a", content: "x" });
   // @ts-expect-error: a message of another format.
   await session.append({ role: "function", content: "x" });
-  const { messages, system } = await session.prepare({ tools: [], force: true });
+  const { messages, system } = await session.prepare({ append: chat, tools: [], force: true });
+  // @ts-expect-error: a message of another format.
+  await session.prepare({ append: [{ role: "function", content: "x" }] });
+  // @ts-expect-error: the whole history is handed over.
+  await session.step(chat, { append: chat });
   create({ messages });
   same<typeof system, string | undefined>();
   create({ messages: (await session.compact({ instructions: "short" })).messages });

@@ -91,6 +91,8 @@ pub struct Host {
     pub read_file: Box<dyn FnMut(&str) -> Event>,
     /// Makes vectors of texts.
     pub embed: Embed,
+    /// What goes with a prompt that is prepared with what it appends.
+    pub fixed: Vec<String>,
     /// Redacts.
     pub redact: Box<dyn FnMut(String) -> Event>,
     /// Looks at a batch first and may refuse it: a full disk, a value that is too large.
@@ -140,6 +142,7 @@ impl Host {
             pinned: Box::new(|_| false),
             read_file: Box::new(|_| thrown("no such file", None)),
             embed: Box::new(|_| thrown("no model for vectors", None)),
+            fixed: Vec::new(),
             redact: Box::new(Event::Text),
             refuse: Box::new(|_| None),
             gives_up: Box::new(|_| None),
@@ -279,6 +282,7 @@ impl Host {
             Effect::Pin { index, .. } => return Event::Number(f64::from((self.pinned)(*index))),
             Effect::ReadFile(path) => return (self.read_file)(path),
             Effect::Redact(text) => return (self.redact)(text.clone()),
+            Effect::Appended { .. } => return Event::Texts(self.fixed.clone()),
             _ => (self.meanwhile)(effect),
         }
         match effect {

@@ -2,10 +2,11 @@
 
 use super::loss::Loss;
 use super::seam::CodeStage;
-use crate::context::MessageSource;
+use crate::context::{MessageSource, Place};
 use crate::error::{Code, Error};
 use crate::keys::batch::{Batch, Key};
 use crate::summary::SummaryRequest;
+use crate::wire::Format;
 use crate::wire::provider::{self, HttpRequest};
 use serde::{Deserialize, Serialize};
 use std::rc::Rc;
@@ -37,6 +38,14 @@ pub enum Effect {
     },
     /// The app's own `redact`: [`Event::Text`].
     Redact(String),
+    /// Messages were appended, by a call that then prepares: [`Event::Texts`], what goes with them to the model, or
+    /// [`Event::Failed`], which ends the call.
+    Appended {
+        /// Where they are, in order.
+        places: Vec<Place>,
+        /// The format that the session's messages are read in.
+        format: Format,
+    },
     // ---- reported: not answered ----------------------------------------------------------------------------------
     /// How far a compaction is.
     Progress(Progress),
@@ -281,6 +290,8 @@ pub enum Event {
     Number(f64),
     /// Answer of [`Effect::NewId`] and [`Effect::Redact`].
     Text(String),
+    /// Answer of [`Effect::Appended`].
+    Texts(Vec<String>),
     /// Answer of [`Effect::Summarize`].
     Summary {
         /// What the summariser wrote.

@@ -20,13 +20,14 @@ pub use loss::{Loss, LossKind};
 
 pub use seam::{CodeStage, Seam};
 
-use crate::context::MessageSource;
+use crate::context::{MessageSource, Place};
 use crate::error::{Code, Error, Result};
 use crate::keys::batch::{Batch, Key};
 use crate::summary::SummaryRequest;
+use crate::wire::Format;
 use crate::wire::provider::HttpRequest;
 use std::cell::{Cell, RefCell};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::future::Future;
 use std::pin::Pin;
 use std::rc::Rc;
@@ -258,6 +259,14 @@ impl Io {
         }
     }
 
+    /// Tells the host where the messages are that a call appended which then prepares: what goes with the prompt.
+    pub(crate) async fn appended(&self, places: Vec<Place>, format: Format) -> Result<Vec<String>> {
+        match self.ask(Effect::Appended { places, format }).await {
+            Event::Texts(fixed) => Ok(fixed),
+            other => Err(failure("what goes with the messages", other).into_error(Code::InvalidOption)),
+        }
+    }
+
     /// Reads values as the store has them. One that is damaged is empty, which no value that is written is: whoever reads a
     /// page then finds this row unreadable, and the others whole.
     pub async fn read(&self, keys: Vec<Key>) -> Result<Vec<Option<Vec<u8>>>> {
@@ -336,6 +345,7 @@ fn name(event: &Event) -> &'static str {
         Event::Done => "nothing",
         Event::Number(_) => "an unusable number",
         Event::Text(_) => "an unusable text",
+        Event::Texts(_) => "texts",
         Event::Summary { .. } => "a summary",
         Event::Vectors(_) => "vectors",
         Event::Response { .. } => "a response",
@@ -353,6 +363,28 @@ pub struct Step<T> {
     pub effects: Vec<(u32, Effect)>,
     /// The operation's result, once it has ended.
     pub done: Option<Result<T>>,
+}
+
+/// A step of an operation: its effects, and its end.
+pub type Stepped<D> = (Vec<(u32, Effect)>, Option<D>);
+
+/// Steps an operation until it has ended, or waits for what takes time. `host` performs each effect as it comes, and answers
+/// what it can at once; what it does not is the next `answer`.
+pub fn go_on<D>(
+    step: &mut dyn FnMut(Option<(u32, Event)>) -> Stepped<D>,
+    answer: Option<(u32, Event)>,
+    host: &mut dyn FnMut(u32, Effect) -> Option<Event>,
+) -> Option<D> {
+    let mut answers: VecDeque<(u32, Event)> = answer.into_iter().collect();
+    loop {
+        let (effects, done) = step(answers.pop_front());
+        for (id, effect) in effects {
+            answers.extend(host(id, effect).map(|event| (id, event)));
+        }
+        if done.is_some() || answers.is_empty() {
+            return done;
+        }
+    }
 }
 
 /// One operation under way.

@@ -19,6 +19,7 @@ mod ai_sdk_ui_read;
 mod ai_sdk_ui_rules;
 mod anthropic_rules;
 mod anthropic_sessions;
+mod append_prepare_rules;
 mod archive_rules;
 mod attempt_rules;
 mod beside_rules;

@@ -4,7 +4,7 @@ use crate::support::*;
 use context_compactor_core::keys::batch::Key;
 use context_compactor_core::policy::Trigger;
 use context_compactor_core::session::Session;
-use context_compactor_core::step::{Effect, Machine};
+use context_compactor_core::step::{Effect, Machine, go_on};
 use context_compactor_core::wire::Format;
 use context_compactor_core::wire::work::{WorkDone, take};
 use context_compactor_store_tests::MemoryStore;
@@ -28,37 +28,81 @@ fn add(tally: &mut Tally, what: &str, count: usize) {
     *tally.entry(what.into()).or_default() += count as u64;
 }
 
-/// Runs an operation to its end. What the engine does counts, and what it asks for.
-fn run<T>(harness: &mut Harness, mut machine: Machine<T>, tally: &mut Tally) -> T {
+/// When a store answers.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Answers {
+    AtOnce,
+    Later,
+}
+
+/// Is it answered while the engine is called?
+fn is_at_once(effect: &Effect, store: Answers) -> bool {
+    match effect {
+        Effect::Read(_) | Effect::Scan(_) | Effect::Commit(_) => store == Answers::AtOnce,
+        Effect::Summarize { .. } | Effect::Fetch { .. } | Effect::Embed(_) | Effect::ReadFile(_) => false,
+        Effect::Sleep(_) | Effect::Pause(_) | Effect::ReadWatermark(_) => false,
+        // What is loaded stays.
+        _ => true,
+    }
+}
+
+/// What an effect asks of the store.
+fn note(tally: &mut Tally, effect: &Effect) {
+    match effect {
+        Effect::Read(_) => add(tally, "reads", 1),
+        Effect::Scan(_) => add(tally, "scans", 1),
+        Effect::Commit(batch) => {
+            add(tally, "commits", 1);
+            for (Key(parts), value) in &batch.puts {
+                let table = Key(parts[..1].to_vec()).to_string();
+                add(tally, &format!("{table} rows"), 1);
+                add(tally, &format!("{table} bytes"), value.len());
+            }
+        }
+        _ => {}
+    }
+}
+
+/// Runs an operation to its end. What the engine does counts, and what it asks for. A crossing is a call of the engine, in which
+/// it asks for what is answered at once.
+fn run_with<T>(harness: &mut Harness, mut machine: Machine<T>, store: Answers, tally: &mut Tally) -> T {
     let mut answer = None;
     let mut waiting: Vec<(u32, Effect)> = Vec::new();
-    loop {
+    let (mut work, mut asked) = (Tally::new(), Tally::new());
+    let mut step = |answer| {
         WorkDone::ALL.into_iter().for_each(|what| _ = take(what));
-        let step = machine.step(answer.take());
+        let step = machine.step(answer);
         for what in WorkDone::ALL {
-            add(tally, &format!("{what:?}").to_lowercase(), take(what) as usize);
+            add(&mut work, &format!("{what:?}").to_lowercase(), take(what) as usize);
         }
+        (step.effects, step.done)
+    };
+    let done = loop {
         add(tally, "crossings", 1);
-        waiting.extend(harness.host.hear(step.effects));
-        if let Some(done) = step.done {
-            return done.unwrap();
+        let mut host = |id, effect| {
+            let (id, effect) = harness.host.hear(vec![(id, effect)]).pop()?;
+            note(&mut asked, &effect);
+            if is_at_once(&effect, store) {
+                return Some(harness.host.perform(&effect));
+            }
+            waiting.push((id, effect));
+            None
+        };
+        if let Some(done) = go_on(&mut step, answer.take(), &mut host) {
+            break done.unwrap();
         }
         let (id, effect) = waiting.remove(0);
-        match &effect {
-            Effect::Read(_) => add(tally, "reads", 1),
-            Effect::Scan(_) => add(tally, "scans", 1),
-            Effect::Commit(batch) => {
-                add(tally, "commits", 1);
-                for (Key(parts), value) in &batch.puts {
-                    let table = Key(parts[..1].to_vec()).to_string();
-                    add(tally, &format!("{table} rows"), 1);
-                    add(tally, &format!("{table} bytes"), value.len());
-                }
-            }
-            _ => {}
-        }
         answer = Some((id, harness.host.perform(&effect)));
+    };
+    for (what, count) in work.into_iter().chain(asked) {
+        *tally.entry(what).or_default() += count;
     }
+    done
+}
+
+/// The same over a store that answers later, as nearly all do.
+fn run<T>(harness: &mut Harness, machine: Machine<T>, tally: &mut Tally) -> T {
+    run_with(harness, machine, Answers::Later, tally)
 }
 
 /// Question, call, result and answer: about a kilobyte.
@@ -93,10 +137,25 @@ fn append(harness: &mut Harness, bodies: &[Body], tally: &mut Tally) {
     run(harness, machine, tally);
 }
 
-/// What append, prepare and a turn of an agent do in a session of so many messages.
-fn turns(messages: usize) -> [Tally; 3] {
+/// Appends and prepares in one call, with a store of either kind: how often the engine is called by one that answers at once
+/// is noted beside what it does over the other.
+fn together(harness: &mut Harness, nth: usize, tally: &mut Tally) {
+    for (store, nth) in [(Answers::Later, nth), (Answers::AtOnce, nth + 1)] {
+        let since = prepare(harness, 0, &mut Tally::new());
+        let machine = harness.session.append_and_prepare(one(nth), Trigger::Auto, since);
+        let mut found = Tally::new();
+        run_with(harness, machine, store, &mut found);
+        match store {
+            Answers::Later => *tally = found,
+            Answers::AtOnce => add(tally, "crossings at once", found["crossings"] as usize),
+        }
+    }
+}
+
+/// What append, prepare, both in one call, and a turn of an agent do in a session of so many messages.
+fn turns(messages: usize) -> [Tally; 4] {
     let mut harness = filled(messages, 1_000_000_000);
-    let [mut appended, mut prepared, mut turn] = [(); 3].map(|()| Tally::new());
+    let [mut appended, mut prepared, mut both, mut turn] = [(); 4].map(|()| Tally::new());
     // What is found of each message once was found before.
     let earlier = one(899_999);
     harness.append(&earlier[..3]);
@@ -111,7 +170,8 @@ fn turns(messages: usize) -> [Tally; 3] {
     append(&mut harness, &bodies[1..3], &mut turn);
     prepare(&mut harness, since, &mut turn);
     append(&mut harness, &bodies[3..], &mut turn);
-    [appended, prepared, turn]
+    together(&mut harness, 900_002, &mut both);
+    [appended, prepared, both, turn]
 }
 
 /// What opening a session and its first prompt do.
@@ -167,7 +227,7 @@ fn written(found: &BTreeMap<&str, [Tally; 2]>) -> String {
 fn p20_calls_do_what_is_written_and_a_turn_does_not_depend_on_the_history() {
     let [few, many] = SIZES.map(turns);
     let mut found: BTreeMap<&str, [Tally; 2]> = BTreeMap::new();
-    for (call, (few, many)) in ["append", "prepare", "turn"].into_iter().zip(few.into_iter().zip(many)) {
+    for (call, (few, many)) in ["append", "prepare", "append and prepare", "turn"].into_iter().zip(few.into_iter().zip(many)) {
         for what in few.keys().chain(many.keys()) {
             let [few, many] = [&few, &many].map(|tally| tally.get(what).copied().unwrap_or_default());
             let may_differ = match what.as_str() {

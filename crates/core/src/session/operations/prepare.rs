@@ -8,6 +8,7 @@ use crate::error::{Code, Error, ErrorParts, Result};
 use crate::log::sent::PromptFront;
 use crate::log::{SessionGuard, price};
 use crate::policy::Trigger;
+use crate::session::append::{AppendInput, append};
 use crate::session::live::{LiveFacts, TO_LIVE};
 use crate::session::sendable::{self, Sending};
 use crate::session::usage::ContextUsage;
@@ -74,12 +75,27 @@ impl Session {
         Machine::new(move |io| async move {
             let guard = slot.take()?;
             guard.catch_up(&io).await?;
-            compaction::recognize(&io, &guard).await?;
-            let front = fix(&io, &guard, fixed).await?;
-            let part = if guard.settings().background { ClimbPart::Now } else { ClimbPart::Whole };
-            let trigger = guard.state().wished(trigger);
-            let run = Run::new(&io, &guard, part, trigger);
-            prepared(&io, &guard, Some(run), since, front).await
+            prepare(&io, &guard, trigger, fixed, since).await
+        })
+    }
+
+    /// [`Session::append`], then [`Session::prepare_since`]. Between the two the host learns where the messages are, and says
+    /// what goes with them ([`Effect::Appended`]). What others wrote is not read again: the commit compared it.
+    pub fn append_and_prepare(
+        &self,
+        bodies: Vec<Rc<str>>,
+        trigger: Trigger,
+        since: u64,
+    ) -> Machine<Prepared> {
+        let slot = self.slot.clone();
+        Machine::new(move |io| async move {
+            let guard = slot.take()?;
+            let (places, _) = append(&io, &guard, &bodies, AppendInput::default()).await?;
+            let fixed = io.appended(places, guard.format()).await?;
+            if bodies.is_empty() {
+                guard.catch_up(&io).await?;
+            }
+            prepare(&io, &guard, trigger, fixed, since).await
         })
     }
 
@@ -110,6 +126,22 @@ impl Session {
             Ok(Later { edits: done.edits, result: done.result })
         })
     }
+}
+
+/// What to send of what is known now.
+async fn prepare(
+    io: &Io,
+    guard: &SessionGuard,
+    trigger: Trigger,
+    fixed: Vec<String>,
+    since: u64,
+) -> Result<Prepared> {
+    compaction::recognize(io, guard).await?;
+    let front = fix(io, guard, fixed).await?;
+    let part = if guard.settings().background { ClimbPart::Now } else { ClimbPart::Whole };
+    let trigger = guard.state().wished(trigger);
+    let run = Run::new(io, guard, part, trigger);
+    prepared(io, guard, Some(run), since, front).await
 }
 
 /// What goes with the messages.
