@@ -119,12 +119,7 @@ pub fn compact_once(bytes: &[u8], ends: &[u32], given: JsValue) -> Thrown<Begun>
 
 /// Compacts a history when that is due, from where `state` left off: `{ items, result, state? }`.
 #[wasm_bindgen(js_name = compactCarried)]
-pub fn compact_carried(
-    bytes: &[u8],
-    ends: &[u32],
-    given: JsValue,
-    state: Option<String>,
-) -> Thrown<Begun> {
+pub fn compact_carried(bytes: &[u8], ends: &[u32], given: JsValue, state: Option<String>) -> Thrown<Begun> {
     let (settings, bodies) = (settings(given)?, bodies(bytes, ends)?);
     Ok(Operation::of_compact(move |stage| (stage.carried)(settings, bodies, state)))
 }

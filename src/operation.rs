@@ -54,7 +54,8 @@ impl Operation {
         let Some(host) = HOST.with_borrow(Option::clone) else { return Some(self) };
         let tell = |effect: &JsValue| host.call1(&JsValue::UNDEFINED, effect);
         let done = go_on(&mut *self.step, answer, &mut |id, effect| {
-            let answer = convert::effect(id, &effect).and_then(|effect| tell(&effect)).unwrap_or(JsValue::NULL);
+            let answer =
+                convert::effect(id, &effect).and_then(|effect| tell(&effect)).unwrap_or(JsValue::NULL);
             // What could not be handed over is answered with nothing usable.
             (!answer.is_undefined()).then(|| convert::event(&answer))
         });

@@ -34,10 +34,7 @@ impl Session {
     }
 
     /// An operation of stage `rest`.
-    pub(crate) fn of_rest(
-        &self,
-        begin: impl FnOnce(&Rest, &CoreSession) -> Operation + 'static,
-    ) -> Begun {
+    pub(crate) fn of_rest(&self, begin: impl FnOnce(&Rest, &CoreSession) -> Operation + 'static) -> Begun {
         let core = self.core.clone();
         Operation::of_rest(move |stage| begin(stage, &core))
     }
@@ -84,7 +81,13 @@ impl Session {
 
     /// `append`, then `prepare` where that did not fail: the effect `appended` is between the two.
     #[wasm_bindgen(js_name = appendAndPrepare)]
-    pub fn append_and_prepare(&self, bytes: &[u8], ends: &[u32], overflow: bool, since: f64) -> Thrown<Begun> {
+    pub fn append_and_prepare(
+        &self,
+        bytes: &[u8],
+        ends: &[u32],
+        overflow: bool,
+        since: f64,
+    ) -> Thrown<Begun> {
         let trigger = if overflow { Trigger::Overflow } else { Trigger::Auto };
         let bodies = bodies(bytes, ends)?;
         Ok(Operation::new(self.core.append_and_prepare(bodies, trigger, since as u64), to_js).begin())

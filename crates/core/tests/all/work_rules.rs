@@ -227,7 +227,9 @@ fn written(found: &BTreeMap<&str, [Tally; 2]>) -> String {
 fn p20_calls_do_what_is_written_and_a_turn_does_not_depend_on_the_history() {
     let [few, many] = SIZES.map(turns);
     let mut found: BTreeMap<&str, [Tally; 2]> = BTreeMap::new();
-    for (call, (few, many)) in ["append", "prepare", "append and prepare", "turn"].into_iter().zip(few.into_iter().zip(many)) {
+    for (call, (few, many)) in
+        ["append", "prepare", "append and prepare", "turn"].into_iter().zip(few.into_iter().zip(many))
+    {
         for what in few.keys().chain(many.keys()) {
             let [few, many] = [&few, &many].map(|tally| tally.get(what).copied().unwrap_or_default());
             let may_differ = match what.as_str() {
