@@ -156,9 +156,13 @@ fn bounds(harness: &Harness) -> (usize, usize) {
     (low, high)
 }
 
+fn calibrated() -> serde_json::Value {
+    json!({ "contextWindow": 100_000, "advanced": { "estimator": "calibrated" } })
+}
+
 #[test]
 fn p25_what_was_reported_is_no_estimate_and_what_comes_after_is_bounded_by_the_session() {
-    let mut harness = Harness::new(json!({}));
+    let mut harness = Harness::new(calibrated());
     assert_eq!(bounds(&harness), (0, 0));
     harness.append(&talk(20, 100));
     let estimated = harness.prepare().usage.used_tokens;
@@ -183,7 +187,7 @@ fn p25_what_was_reported_is_no_estimate_and_what_comes_after_is_bounded_by_the_s
     assert!(widths[11] * 3 < widths[0] * 2, "{widths:?}");
     harness.append(&talk(2, 100));
     let known = bounds(&harness);
-    let mut harness = reopen(harness, json!({}));
+    let mut harness = reopen(harness, calibrated());
     assert_eq!(bounds(&harness), known, "it is stored");
     harness.prepare();
     assert_eq!(bounds(&harness), known);
@@ -195,7 +199,7 @@ fn p25_what_was_reported_is_no_estimate_and_what_comes_after_is_bounded_by_the_s
 
 #[test]
 fn p25_the_system_prompt_and_the_tools_are_bounded_too() {
-    let mut harness = Harness::new(json!({}));
+    let mut harness = Harness::new(calibrated());
     harness.append(&[user("hello")]);
     harness.prepare();
     let (low, high) = bounds(&harness);
