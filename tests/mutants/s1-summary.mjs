@@ -355,7 +355,7 @@ export const s1summary = [
     id: "S1.15",
     what: "what is broken is sent",
     file: `${core}/session/sendable.rs`,
-    from: "let mut is_sound = format.wire().grows(&mut past, &added);",
+    from: "let mut is_sound = grows(io, format, &context, &mut past).await?;",
     to: "let mut is_sound = true;",
     tests: ["session_rules"],
   },

@@ -156,7 +156,7 @@ test("P15: errors come with code, index, field and cause; what cannot cross is r
     [{ worker: 5 }, "worker"],
     [{ worker: {} }, "worker"],
     [{ contextWindow: () => 1 }, "contextWindow"],
-    [{ wroker: {} }, "wroker"],
+    [{ thread: {} }, "thread"],
   ]) {
     await assert.rejects(openSession(options), fails("invalid_option", { field }));
   }

@@ -29,7 +29,7 @@ fn value(json: &str, depth: usize) -> Option<Value<'_>> {
         b'"' => text(json.get(1..json.len() - 1)?).map(Value::Str),
         b'{' => {
             let depth = depth.checked_sub(1)?;
-            let Fields(fields) = serde_json::from_str(json).ok()?;
+            let RawFields(fields) = serde_json::from_str(json).ok()?;
             let values = fields.into_iter().map(|(name, raw)| Some((name, value(raw.get(), depth)?)));
             Some(Value::Object(values.collect::<Option<Vec<_>>>()?.into()))
         }
@@ -88,14 +88,14 @@ fn is_within(value: &Value<'_>, depth: usize) -> bool {
 }
 
 /// The fields of an object, each with its JSON.
-struct Fields<'a>(Vec<(&'a str, &'a RawValue)>);
+struct RawFields<'a>(Vec<(&'a str, &'a RawValue)>);
 
-impl<'de> Deserialize<'de> for Fields<'de> {
+impl<'de> Deserialize<'de> for RawFields<'de> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         struct AsFields;
 
         impl<'de> Visitor<'de> for AsFields {
-            type Value = Fields<'de>;
+            type Value = RawFields<'de>;
 
             fn expecting(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
                 to.write_str("an object")
@@ -106,7 +106,7 @@ impl<'de> Deserialize<'de> for Fields<'de> {
                 while let Some(field) = map.next_entry()? {
                     fields.push(field);
                 }
-                Ok(Fields(fields))
+                Ok(RawFields(fields))
             }
         }
 
