@@ -151,7 +151,8 @@ fn large_result(format: Format) -> [i64; 2] {
     let append = std::mem::take(&mut held.most);
     let prepared = held.run(&mut harness.host, harness.session.prepare_since(Trigger::Auto, Vec::new(), 0));
     assert_eq!(prepared.edits.len(), 1, "{format:?}: it is offloaded");
-    assert!(held.now < LARGE as i64 / 100, "{format:?}: it is let go of");
+    // Tables that are made once stay.
+    assert!(held.now < LARGE as i64 / 20, "{format:?}: it is let go of, but for {}", held.now);
     [append, held.most].map(|most| most * 10 / LARGE as i64)
 }
 
