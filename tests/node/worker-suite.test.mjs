@@ -23,6 +23,7 @@ const OTHERWISE = {
   usage: [
     "every provider's own usage object is understood",
     "what was learned is stored by close, explained, and of one model",
+    "P25: a prompt that was reported has no bounds, and what comes after it those of the session's reports",
     "what says nothing is refused, and what cannot be the prompt is passed over with a warning",
   ],
 };

@@ -240,9 +240,14 @@ impl NewBlob {
             );
         }
         let message = format.wire().read(self.index, &value)?;
-        let text = self.offload.text_in(&message);
-        let text = text.filter(|text| self.offload.is_of(&ids::sha256_hex(text.as_bytes())));
-        Ok(text.map(Rc::from).map(|text| NewBlob { text, ..self }))
+        // A retired one is known by its place; its hash is that of the text there.
+        let text = self.offload.text_in(&message).map(|text| (ids::sha256_hex(text.as_bytes()), text));
+        let text = text.filter(|(sha256, _)| self.offload.is_of(sha256));
+        Ok(text.map(|(sha256, text)| NewBlob {
+            text: text.into(),
+            offload: Offload { sha256, ..self.offload },
+            ..self
+        }))
     }
 
     /// As a reference to the log, where the message at position `seq`, which has `body`, has its text, whatever it is there;

@@ -36,7 +36,7 @@ const WHOLE: u64 = 1_000;
 const USUAL: u64 = 300;
 const SEEN: u64 = 4;
 /// Standard deviations that bounds allow.
-const WIDTHS: u64 = 3;
+const WIDTHS: u64 = 4;
 /// A report that is off by more than so many times what was allowed counts as that.
 const MOST: u64 = 4;
 /// Reports after which older ones count half.
