@@ -17,7 +17,7 @@ const pages = ["README.md", ...readdirSync(join(root, "docs"), { recursive: true
 /** Where a program runs says which platform's types it is read with. */
 const PLATFORMS = {
   worker: ["worker", "durable-object", "agent"],
-  page: ["browser", "esbuild", "node", "otel", "page", "postgres", "sdk", "server", "ui"],
+  page: ["browser", "esbuild", "node", "otel", "page", "postgres", "sdk", "server", "thread", "ui"],
 };
 const OPTIONS = {
   worker: { lib: ["es2024", "esnext.disposable"], types: ["@cloudflare/workers-types"] },

@@ -27,6 +27,7 @@ const elsewhere = {
   otel: "tests/node/opentelemetry.test.mjs",
   server: "tests/node/losses.test.mjs",
   page: "tests/node/losses.test.mjs",
+  thread: "tests/browser/opfs.test.mjs",
   ui: "tests/browser/ui.test.mjs",
 };
 /** What a block may be that is no program. */
