@@ -142,7 +142,9 @@ for (const name of browsers) {
         const waits = await Promise.all(tabs.map((tab, at) => call(tab, "texts", shared, texts[at])));
         t.diagnostic(`longest of each ${waits.map((of) => Math.max(...of).toFixed(0))} ms`);
         const { history, lost, told, ok } = await look(page, shared);
-        assert.deepEqual([lost, told, ok], [0, [], true]);
+        assert.deepEqual([lost, ok], [0, true]);
+        // The second of two tabs that begin a pair at once may find its second copy not begun yet, and make it again.
+        assert.deepEqual(told.filter(({ kind, reason }) => kind !== "repaired" || !reason.startsWith("the second copy was made again")), []);
         const found = history.map(({ content }) => content);
         for (const own of texts) assert.deepEqual(found.filter((text) => own.includes(text)), own);
         assert.equal(found.length, 60);
