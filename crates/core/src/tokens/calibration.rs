@@ -408,7 +408,7 @@ mod tests {
     fn p25_bounds_of_new_text_are_those_of_what_the_session_was_off_by() {
         let (none, widest) = allowed(&[], 1_000);
         assert_eq!(none, widest, "after one report nothing was compared");
-        let near = allowed(&[(1_000, 1_010); 12], 1_000).0;
+        let near = allowed(&[(1_000, 1_010); 32], 1_000).0;
         assert!(near * 2 < widest, "{near} of {widest}");
         let far = allowed(&[(1_000, 1_060), (1_000, 940), (1_000, 1_060), (1_000, 940)].repeat(3), 1_000).0;
         assert!(far > near && far <= widest, "{near} {far} {widest}");
