@@ -71,23 +71,60 @@ test("D23: who sees the second copy later than the first does not take the first
   assert.ok(JSON.parse(new TextDecoder().decode(mark)).seq < 100, "the first copy was begun anew");
 });
 
-test("D23: another process begins between any two calls of a new pair: both go on as one pair", async () => {
+/** `store`, with what it tells in `told`. */
+function listened(store, told) {
+  store.notices((notice) => told.push(notice));
+  return store;
+}
+
+test("D23: another process begins between any two calls of a new pair: both go on as one pair, and tell of no repair", async () => {
   for (let at = 0, isOver = false; !isOver; at++) {
-    const pair = disks();
+    const [pair, told] = [disks(), []];
     const model = new Model();
     let calls = 0;
     const begins = (store) => {
       const before = (name) => async (...given) => {
-        if (calls++ === at) for (let nth = 0; nth < 2; nth++) assert.ok(await model.append(over(pair)), `${at}`);
+        if (calls++ === at) for (let nth = 0; nth < 2; nth++) assert.ok(await model.append(listened(over(pair), told)), `${at}`);
         return store[name](...given);
       };
       return { ...store, read: before("read"), scan: before("scan"), commit: before("commit") };
     };
-    const late = library.mirrorStore(...pair.map((disk) => begins(disk.open())));
+    const late = listened(library.mirrorStore(...pair.map((disk) => begins(disk.open()))), told);
     await late.read([SESSION]);
     assert.ok(await model.append(late), `${at}`);
     isOver = calls <= at;
     assert.deepEqual(await model.missing(late), [], `${at}`);
+    assert.deepEqual(told, [], `${at}`);
+    checkSame(...pair);
+  }
+});
+
+test("D23: a new pair that begins in two processes at once tells of no repair", async () => {
+  for (let at = 0, isOver = false; !isOver; at++) {
+    const [pair, told] = [disks(), []];
+    const model = new Model();
+    let calls = 0;
+    // The first process stands still at one of its calls, while the other one opens the pair and appends.
+    let go;
+    const held = new Promise((resolve) => (go = resolve));
+    const stands = (store) => {
+      const before = (name) => async (...given) => {
+        if (calls++ === at) await held;
+        return store[name](...given);
+      };
+      return { ...store, read: before("read"), scan: before("scan"), commit: before("commit") };
+    };
+    const one = listened(library.mirrorStore(...pair.map((disk) => stands(disk.open()))), told);
+    const other = listened(over(pair), told);
+    const beginning = model.append(one);
+    for (let turns = 0; turns < 200; turns++) await undefined;
+    assert.ok(await model.append(other), `${at}`);
+    go();
+    assert.ok(await beginning, `${at}`);
+    isOver = calls <= at;
+    await Promise.all([one.close(), other.close()]);
+    assert.deepEqual(await model.missing(listened(over(pair), told)), [], `${at}`);
+    assert.deepEqual(told, [], `${at}`);
     checkSame(...pair);
   }
 });

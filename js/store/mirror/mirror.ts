@@ -306,7 +306,12 @@ export class Mirror {
     for (let tries = 0; ; tries++) {
       if (this.#waits) await this.#level(tries > 0);
       else while (!this.#isOpen) await this.#step();
-      const before = this.#first.mark;
+      if (this.#waits && !this.#first.mark) await this.#turn("second", () => this.#pair.begin(owned.durability));
+      if (!this.#pair.isFirstWhole) {
+        this.#isLevel = this.#isOpen = false;
+        continue;
+      }
+      const before = this.#first.mark ?? this.#second.mark;
       const next = following(before ?? fresh(), randomId(8), keys, this.#second.mark, !this.#waits);
       try {
         await this.#first.write(next, owned, waits ? "relaxed" : owned.durability);
@@ -320,7 +325,7 @@ export class Mirror {
           throw error;
         }
         await this.#first.look();
-        if (this.#first.mark?.tag === before?.tag || tries === TRIES) throw error;
+        if ((this.#first.mark ?? this.#second.mark)?.tag === before?.tag || tries === TRIES) throw error;
         // It was the mark: somebody else wrote, or makes a copy.
         this.#isLevel = false;
         this.#isOpen = this.#pair.isFirstWhole;

@@ -1,7 +1,7 @@
 /** The two copies of a mirrored store, brought to one state whatever came between two commits. */
 
 import { CompactionError } from "../../errors.js";
-import type { Key } from "../../types.js";
+import type { Batch, Key } from "../../types.js";
 import { randomId } from "../keys.js";
 import { Copy, JUMP, writtenSince } from "./mark.js";
 import type { Mark } from "./mark.js";
@@ -39,13 +39,13 @@ export class Pair {
   /** True when both copies are as far, by what was seen last. */
   get isLevel(): boolean {
     const [one, two] = [this.first.mark, this.second.mark];
-    return one === undefined ? two === undefined : isSound(one) && isSound(two) && one.seq === two.seq && one.tag === two.tag;
+    return one === undefined ? isUnused(two) : isSound(one) && isSound(two) && one.seq === two.seq && one.tag === two.tag;
   }
 
   /** True when the first copy can be read, whatever the second has: nothing is known that only that one has. */
   get isFirstWhole(): boolean {
     const [one, two] = [this.first.mark, this.second.mark];
-    if (one === undefined) return two === undefined;
+    if (one === undefined) return isUnused(two);
     return isSound(one) && (!isSound(two) || two.seq <= one.seq);
   }
 
@@ -55,7 +55,7 @@ export class Pair {
     const { first, second } = this;
     await Promise.all([first.look(), second.look()]);
     await this.#askLosses();
-    if (!first.mark && !second.mark) return this.#begin();
+    if (!first.mark && isUnused(second.mark)) return this.#settle();
     const [source, target] = this.#direction();
     if (target === first) {
       // It is behind, or commits of others came between the looks: they reach the first copy first.
@@ -131,8 +131,8 @@ export class Pair {
     return false;
   }
 
-  /** Two stores without a mark: new ones, or one that is to have a second copy. */
-  async #begin(): Promise<boolean> {
+  /** Two stores without a commit: new ones, or one that is to have a second copy. */
+  async #settle(): Promise<boolean> {
     const [one, two] = await Promise.all([this.first.isEmpty(), this.second.isEmpty()]);
     if (one && two) {
       for (const [{ name }, reason] of this.#losses) this.#found("lost", `the ${name} copy: ${reason}`);
@@ -140,8 +140,24 @@ export class Pair {
       return true;
     }
     if (!one && !two) return this.#refuse();
-    await (one ? this.second : this.first).write({ ...fresh(), seq: 1 }, {}, "strict");
+    try {
+      await (one ? this.second : this.first).write({ ...(this.second.mark ?? fresh()), seq: 1 }, {}, "strict");
+    } catch (error) {
+      // Another process began meanwhile.
+      if (!isConflict(error)) throw error;
+    }
     return false;
+  }
+
+  /** Marks the second copy before the first has a commit: who looks in between finds it behind, and not lost. For callers
+   *  with both turns. */
+  async begin(durability: Batch["durability"]): Promise<void> {
+    try {
+      if (!this.second.mark) await this.second.write(fresh(), {}, durability);
+    } catch (error) {
+      if (!isConflict(error)) throw error;
+      await Promise.all([this.first.look(), this.second.look()]);
+    }
   }
 
   /** Refuses two stores that are no copies of each other: unless another process began to write between the looks at them. */
@@ -191,6 +207,11 @@ export class Pair {
     if (damaged.length === 0) return;
     this.#found("lost", `${damaged.length} rows are damaged in the ${name} copy, and were not copied: ${named(damaged)}`);
   }
+}
+
+/** No commit reached this copy. */
+function isUnused(mark: Mark | undefined): boolean {
+  return !mark || (isSound(mark) && mark.seq === 0);
 }
 
 export function isSound(mark: Mark | undefined): mark is Mark {
