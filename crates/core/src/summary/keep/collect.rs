@@ -220,8 +220,9 @@ impl KeepLayerBuilder {
         if !result.is_error {
             self.lines.remove(&source, &self.state.removes(&result.call_id));
         }
+        let change = self.state.change(&result.call_id);
         let failure = self.state.answered(result, &text);
-        self.events.answered(result, failure.as_deref(), &text);
+        self.events.answered(result, failure.as_deref(), &text, change);
         let emphasis = if result.is_error { 0.6 } else { 0.25 };
         let emphasis = |line: &str| if is_error_line(line) { emphasis * 2.0 } else { emphasis };
         self.lines.add_text(at, &text, Some(&source), emphasis);

@@ -3,7 +3,7 @@
 use super::super::render::without_base64;
 use super::super::text::{first_words, last_words};
 use super::files::{self, Action, Did};
-use super::{noise, open};
+use super::{entities, noise, open};
 use crate::message::{ToolCall, ToolResult};
 use serde_json::Value;
 use std::collections::{HashSet, VecDeque};
@@ -58,6 +58,8 @@ pub(super) struct TurnEvent {
     pub(super) text: String,
     /// What came of it.
     pub(super) outcome: String,
+    /// The number of a change that failed or was refused ([`change_number`]).
+    pub(super) refused: Option<u64>,
 }
 
 impl TurnEvent {
@@ -93,7 +95,14 @@ impl TurnEvents {
         let announces = text.len() < ANNOUNCES && text.ends_with(':');
         if !text.is_empty() && !announces {
             let text = bounded(&without_base64(text), WHOLE);
-            self.push(TurnEvent { at, position, what: What::Said, text, outcome: String::new() });
+            self.push(TurnEvent {
+                at,
+                position,
+                what: What::Said,
+                text,
+                outcome: String::new(),
+                refused: None,
+            });
         }
     }
 
@@ -120,17 +129,24 @@ impl TurnEvents {
             self.waiting.remove(0);
         }
         let text = bounded(&without_base64(&text), WHOLE);
-        self.push(TurnEvent { at, position, what, text, outcome: String::new() });
+        self.push(TurnEvent { at, position, what, text, outcome: String::new(), refused: None });
     }
 
     /// A call is answered; `failure` is what the answer says where the call failed. What was refused is no failure, and was
-    /// not done.
-    pub(super) fn answered(&mut self, result: &ToolResult<'_>, failure: Option<&str>, text: &str) {
+    /// not done; `change` is its number.
+    pub(super) fn answered(
+        &mut self,
+        result: &ToolResult<'_>,
+        failure: Option<&str>,
+        text: &str,
+        change: Option<u64>,
+    ) {
         let id = result.call_id.as_ref();
         // Ids repeat across turns: the newest call is meant.
         let Some(nth) = self.waiting.iter().rposition(|(waiting, _)| waiting == id) else { return };
         let (_, number) = self.waiting.remove(nth);
         let Some(event) = number.checked_sub(self.gone).and_then(|at| self.list.get_mut(at)) else { return };
+        event.refused = change.filter(|_| result.is_error && event.what == What::Changed);
         event.outcome = match failure {
             Some(line) => {
                 event.what = What::Failed;
@@ -258,6 +274,18 @@ pub(super) fn removed(arguments: &Value) -> HashSet<&str> {
         gone.remove(line.trim());
     }
     gone
+}
+
+/// A number of what a call writes into which file: the same when it is tried again, also in another place.
+pub(super) fn change_number(arguments: &Value, actions: &[Action]) -> Option<u64> {
+    let Action { path, .. } = actions.iter().find(|action| action.did != Did::Read)?;
+    let mut edits = Vec::new();
+    pairs(arguments, &mut edits);
+    let written = match edits.is_empty() {
+        true => plain(arguments, ""),
+        false => edits.iter().map(|(_, new)| *new).collect::<Vec<_>>().join("\n"),
+    };
+    Some(entities::number(&format!("{path}\n{written}")))
 }
 
 /// What calls replace by what, by the names that tools have for it: `old_string` and `new_string`, `search` and `replace`,

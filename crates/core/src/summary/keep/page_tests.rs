@@ -269,6 +269,40 @@ fn w20_a_change_that_was_not_made_is_not_told_as_made() {
 }
 
 #[test]
+fn w20_a_change_that_was_refused_and_made_later_is_not_told_as_not_made() {
+    for answer in [
+        "<tool_use_error>File has not been read yet.</tool_use_error>",
+        "String to replace not found in file.",
+    ] {
+        let mut messages = vec![said(Role::User, "Set the limit of retries to nine.")];
+        messages.extend(edit("1", "let limit  = 3;", "let limit = 9;", answer, true));
+        messages.extend(edit("2", "let limit = 3;", "let limit = 9;", "ok", false));
+        let told = page(&messages, 600);
+        assert!(!told.contains("not made") && !told.contains("not found"), "{told}");
+        assert!(told.contains("let limit = 9;"), "{told}");
+    }
+    const UNREAD: &str = "<tool_use_error>File has not been read yet.</tool_use_error>";
+    let mut messages = vec![said(Role::User, "Set the limit of retries to nine.")];
+    messages.extend(edit("1", "let limit = 3;", "let limit = 9;", UNREAD, true));
+    // Another change of the file is none of that one.
+    messages.extend(edit("2", "let delay = 3;", "let delay = 9;", "ok", false));
+    let told = page(&messages, 600);
+    assert!(told.contains("not made"), "{told}");
+    // It was made in a message that stays.
+    messages.truncate(3);
+    let mut builder = KeepLayerBuilder::default();
+    messages.iter().enumerate().for_each(|(at, message)| builder.add(at, message));
+    let mut state = builder.state();
+    let beside = |state: &WorkState| {
+        let beside = Beside { state: Some(state), ..Beside::default() };
+        builder.layer_beside(600, Shares::ALONE, beside, Estimator::Chars4).text
+    };
+    assert!(beside(&state).contains("not made"));
+    edit("2", "let limit = 3;", "let limit = 9;", "ok", false).iter().for_each(|message| state.read(message));
+    assert!(!beside(&state).contains("not made"), "{}", beside(&state));
+}
+
+#[test]
 fn w20_of_a_long_change_what_stands_there_now_is_told() {
     let old: Vec<String> =
         (0..40).map(|nth| format!("    let before_{nth} = read_old_value({nth});")).collect();

@@ -6,11 +6,11 @@ use super::super::text::head;
 use super::collect::MustKeep;
 use super::entities;
 use super::files::{self, Action, Files};
-use super::happened::{plain, removed};
+use super::happened::{change_number, plain, removed};
 use super::open::{self, Open, TaskChange};
 use crate::message::{Message, Part, Role, ToolCall, ToolResult};
 use serde_json::Value;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 /// Bytes of a label.
 const SOURCE: usize = 80;
@@ -26,6 +26,8 @@ struct OpenCall {
     removes: Vec<u64>,
     /// What it does to a task.
     task: Option<TaskChange>,
+    /// The number of the change that it makes.
+    change: Option<u64>,
 }
 
 /// What became of files, errors and tasks. It goes on with each message, wherever the conversation is cut.
@@ -34,6 +36,8 @@ pub(crate) struct WorkState {
     pub(super) files: Files,
     pub(super) open: Open,
     waiting: HashMap<String, Vec<OpenCall>>,
+    /// Numbers of changes that failed or were refused, and were not made since.
+    refused: HashSet<u64>,
 }
 
 impl WorkState {
@@ -79,7 +83,8 @@ impl WorkState {
         } else {
             Vec::new()
         };
-        let waiting = OpenCall { target, actions, source, removes, task };
+        let change = change_number(arguments, &actions);
+        let waiting = OpenCall { target, actions, source, removes, task, change };
         self.waiting.entry(call.id.to_string()).or_default().push(waiting);
     }
 
@@ -94,6 +99,16 @@ impl WorkState {
         self.waiting.get(id).and_then(|calls| calls.last()).map_or_else(Vec::new, |call| call.removes.clone())
     }
 
+    /// The number of the change that the newest call of this id makes.
+    pub(super) fn change(&self, id: &str) -> Option<u64> {
+        self.waiting.get(id).and_then(|calls| calls.last())?.change
+    }
+
+    /// True where a change that failed or was refused was made since.
+    pub(super) fn was_made(&self, change: u64) -> bool {
+        !self.refused.contains(&change)
+    }
+
     /// Takes in a result, `text` without encoded bytes; what it says when its call failed.
     pub(super) fn answered(&mut self, result: &ToolResult<'_>, text: &str) -> Option<String> {
         let id = result.call_id.as_ref();
@@ -101,10 +116,16 @@ impl WorkState {
         if self.waiting.get(id).is_some_and(Vec::is_empty) {
             self.waiting.remove(id);
         }
-        let OpenCall { target, actions, task, .. } = call?;
+        let OpenCall { target, actions, task, change, .. } = call?;
         let failure = self.open.result(&target, result.is_error, text);
         if let Some(task) = task.filter(|_| failure.is_none() && !result.is_error) {
             self.open.change(task, text);
+        }
+        if let Some(change) = change {
+            match result.is_error {
+                true => self.refused.insert(change),
+                false => self.refused.remove(&change),
+            };
         }
         if !result.is_error {
             let shown = if actions.len() == 1 { files::shown(text) } else { None };

@@ -26,7 +26,10 @@ const BRIEF: [(What, usize); 4] =
 
 /// Adds what happened to `layer`, in at most `room` tokens.
 pub(super) fn add(layer: &mut Sections, kept: &KeepLayerBuilder, beside: &Beside<'_>, room: usize) {
-    let events: Vec<&TurnEvent> = kept.events.list().iter().collect();
+    // A change that failed and was made later is told where it was made, which may be behind what the page is of.
+    let state = beside.state.unwrap_or(&kept.state);
+    let is_told = |event: &&TurnEvent| event.refused.is_none_or(|change| !state.was_made(change));
+    let events: Vec<&TurnEvent> = kept.events.list().iter().filter(is_told).collect();
     let mut turns = Turns { layer, kept, beside, shown: HashSet::new(), headed: HashSet::new(), left: room };
     let newest = room.saturating_mul(NEWEST) / 100;
     for (nth, event) in events.iter().enumerate().rev() {
