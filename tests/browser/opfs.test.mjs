@@ -9,14 +9,13 @@ import { after, before, describe, test } from "node:test";
 import { fileURLToPath } from "node:url";
 import { openSession } from "context-compactor";
 import { fileStore } from "context-compactor/node";
-import { exchange } from "../support/api.mjs";
 import { browsers } from "../support/browser.mjs";
 import { missing, startEngine } from "../support/engines.mjs";
+import { Pairs, said } from "../support/pairs.mjs";
 import { launch, makeProfile, serve } from "../support/session.mjs";
-import { call as callInPage, callInWorker as call, ready, serveSessions } from "../support/session-server.mjs";
+import { call as callInPage, callInWorker as call, ready } from "../support/session-server.mjs";
 
 const KILLS = Number(process.env.CC_KILLS ?? 3);
-const TABLES = ["meta", "sessions", "log", "blobs", "views", "jobs"];
 const at = (path) => fileURLToPath(new URL(`../../${path}`, import.meta.url));
 /** What an app has: a page, and a worker of its own. */
 const IMPORTS = { imports: { "context-compactor": "/pkg/dist/entry/main.js", "context-compactor/worker": "/pkg/dist/entry/worker.js" } };
@@ -39,36 +38,25 @@ const APP = `<!doctype html><title>app</title><link rel="icon" href="data:,"><sc
 const [, PROGRAM] = /```js thread\n([^]*?)```/.exec(readFileSync(at("docs/threads.md"), "utf8"));
 const THREAD = PROGRAM.replace('"context-compactor"', '"/pkg/dist/entry/main.js"').replace('"context-compactor/worker-thread"', '"/pkg/dist/entry/worker-thread.js"');
 
-let acknowledged = 0;
-let pages, app, folder;
+const pairs = new Pairs(call);
+let app, folder;
 before(async () => {
   folder = await mkdtemp(join(tmpdir(), "context-compactor-opfs-"));
   await writeFile(join(folder, "thread.js"), THREAD);
-  pages = await serveSessions({ "/acknowledged": (nth) => ((acknowledged = nth + 1), null) }, "opfs-page.mjs");
+  await pairs.serve("opfs-page.mjs");
   app = await serve({ "/": APP, "/pkg/": at("pkg"), "/thread/": folder });
 });
 after(async () => {
-  await pages?.close();
+  await pairs.close();
   await app?.close();
   if (folder) await rm(folder, { recursive: true });
 });
-
-const said = (count) => Array.from({ length: count }, (_, nth) => exchange(nth, 9_000)).flat();
-
-const look = async (page, name) => JSON.parse(await call(page, "look", name));
-
-/** Both copies are alike, row by row. */
-async function checkSame(page, name) {
-  const { rows, differing } = await call(page, "differing", name);
-  assert.ok(rows > 0, "no rows");
-  assert.deepEqual(differing, []);
-}
 
 test("D23: WebKitGTK has no such files, and it says so", { skip: missing("webkitgtk") }, async () => {
   const profile = await makeProfile();
   const engine = await startEngine("webkitgtk", { profile });
   try {
-    const page = await pages.openPage(engine);
+    const page = await pairs.pages.openPage(engine);
     assert.match(await callInPage(page, "inWorker", "refusal", {}), /^store_unavailable: opfsStore: this browser has no private file system .*WebKitGTK.*indexedDbStore\(\) alone$/);
   } finally {
     await engine.close();
@@ -81,123 +69,45 @@ for (const name of browsers) {
     let session, page;
     before(async () => {
       session = await launch(name);
-      page = await pages.openPage(session);
+      page = await pairs.pages.openPage(session);
     });
     after(() => session?.close());
 
     for (const [kind, what] of [["opfs", "a store of files"], ["pair", "files and a database"], ["turned", "a database and files"]]) {
-      test(`D23: ${what} in a worker: the suite that every store passes`, async (t) => {
-        const count = await call(page, "cases", kind);
-        assert.ok(count > 25);
-        for (let i = 0; i < count; i++) {
-          const { name, error } = await call(page, "runCase", kind, i);
-          await t.test(name, () => assert.equal(error, undefined));
-        }
-      });
+      test(`D23: ${what} in a worker: the suite that every store passes`, (t) => pairs.checkSuite(t, page, kind));
     }
 
     for (const [nth, copy] of ["files", "database"].entries()) {
-      test(`D23: of files and a database, the ${copy}: damaged table by table, then removed: all of it comes back, and it is told`, async () => {
-        const pair = `hurt ${nth}`;
-        assert.equal(await call(page, "open", pair), "synced");
-        await call(page, "exchanges", pair, 0, 4);
-        assert.equal(await call(page, "compact", pair), true);
-        await call(page, "exchanges", pair, 4, 1);
-        const whole = await look(page, pair);
-        assert.deepEqual([whole.history, whole.lost, whole.told, whole.ok], [said(5), 0, [], true]);
-        await call(page, "close", pair);
-        await checkSame(page, pair);
-
-        const hurts = TABLES.map((table) => [table, () => call(page, "damageTable", pair, nth, table)]);
-        hurts.push(["all of it", () => call(page, "remove", pair, nth)]);
-        let damaged = 0;
-        for (const [what, hurt] of hurts) {
-          if ((await hurt()) === 0) continue;
-          damaged++;
-          await page.reload();
-          await ready(page);
-          await call(page, "open", pair);
-          const { told, ...found } = await look(page, pair);
-          assert.deepEqual(found, { history: whole.history, prepared: whole.prepared, lost: 0, ok: true }, what);
-          assert.ok(told.length > 0 && told.every(({ kind }) => kind === "repaired"), `${what}: ${JSON.stringify(told)}`);
-          await call(page, "close", pair);
-          await checkSame(page, pair);
-        }
-        assert.ok(damaged >= 6, `${damaged} kinds of damage`);
-        await call(page, "open", pair);
-        await call(page, "exchanges", pair, 5, 1);
-        const { history, told } = await look(page, pair);
-        assert.deepEqual([history, told], [said(6), []]);
-        await call(page, "close", pair);
-        await checkSame(page, pair);
-      });
+      test(`D23: of files and a database, the ${copy}: damaged table by table, then removed: all of it comes back, and it is told`, () => pairs.checkHurt(page, `hurt ${nth}`, nth));
     }
 
     for (const [kind, what] of [["pair", "files and a database"], ["turned", "a database and files"], ["small", "files that are written anew all the time"]]) {
       test(`D23: two tabs append to ${what}: each message is there once, in its tab's order`, async (t) => {
-        const tabs = [page, await pages.openPage(session)];
+        const tabs = [page, await pairs.pages.openPage(session)];
         const shared = `shared ${kind}`;
-        const texts = ["left", "right"].map((from) => Array.from({ length: 30 }, (_, nth) => `${from} ${nth}`));
-        for (const tab of tabs) await call(tab, "open", shared, kind);
-        const waits = await Promise.all(tabs.map((tab, at) => call(tab, "texts", shared, texts[at])));
-        t.diagnostic(`longest of each ${waits.map((of) => Math.max(...of).toFixed(0))} ms`);
-        const { history, lost, told, ok } = await look(page, shared);
-        assert.deepEqual([lost, told, ok], [0, [], true]);
-        const found = history.map(({ content }) => content);
-        for (const own of texts) assert.deepEqual(found.filter((text) => own.includes(text)), own);
-        assert.equal(found.length, 60);
-        for (const tab of tabs) assert.ok((await call(tab, "changes", shared)) > 0, "it heard nothing of the other");
-        for (const tab of tabs) await call(tab, "close", shared);
-        if (kind !== "small") await checkSame(page, shared);
+        await pairs.checkTabs(t, tabs, shared, kind, 30);
+        if (kind !== "small") await pairs.checkSame(page, shared);
         else assert.ok(!(await call(page, "files", shared)).includes("journal-000000000001"), "it was never written anew");
         await tabs[1].close();
       });
     }
 
-    test(`D23: killed ${KILLS} times over files and a database, of which one is removed then: acknowledged is stored`, async (t) => {
-      const profile = await makeProfile();
-      let [running, stored] = [undefined, 0];
-      try {
-        for (let kill = 0; kill <= KILLS; kill++) {
-          running = await launch(name, { profile });
-          const tab = await pages.openPage(running);
-          if (kill > 0) await call(tab, "remove", "killed", kill % 2);
-          await call(tab, "open", "killed");
-          const { history, lost, told, ok } = await look(tab, "killed");
-          assert.deepEqual([lost, ok], [0, true]);
-          assert.deepEqual(history, said(history.length >> 2));
-          const least = Math.max(acknowledged, stored);
-          assert.ok(kill === 0 || (history.length >> 2 >= least && history.length >> 2 <= least + 1), `${history.length >> 2} of ${least}`);
-          assert.deepEqual(told.map(({ kind }) => kind), kill > 0 ? ["repaired"] : []);
-          stored = history.length >> 2;
-          if (kill === KILLS) break;
-          call(tab, "exchanges", "killed", stored, 1_000).catch(() => {});
-          acknowledged = 0;
-          while (acknowledged < stored + 3) await new Promise((resolve) => setTimeout(resolve, 10));
-          await new Promise((resolve) => setTimeout(resolve, Math.random() * 100));
-          await running.kill();
-        }
-        t.diagnostic(`${KILLS} kills, ${stored} exchanges stored`);
-      } finally {
-        await running?.close();
-        await profile.remove();
-      }
-    });
+    test(`D23: killed ${KILLS} times over files and a database, of which one is removed then: acknowledged is stored`, (t) => pairs.checkKills(t, name, KILLS));
 
     test("D23: a tab that is closed while it appends stops nobody, and what it was told of is there", async () => {
-      const other = await pages.openPage(session);
+      const other = await pairs.pages.openPage(session);
       for (const tab of [page, other]) await call(tab, "open", "left", "pair");
-      acknowledged = 0;
+      pairs.acknowledged = 0;
       call(other, "exchanges", "left", 0, 1_000).catch(() => {});
-      while (acknowledged < 3) await new Promise((resolve) => setTimeout(resolve, 10));
+      while (pairs.acknowledged < 3) await new Promise((resolve) => setTimeout(resolve, 10));
       await other.close();
       await call(page, "texts", "left", ["still here"]);
-      const { history, lost, ok } = await look(page, "left");
+      const { history, lost, ok } = await pairs.look(page, "left");
       assert.deepEqual([lost, ok, history.at(-1).content], [0, true, "still here"]);
-      assert.ok(history.length > 4 * acknowledged, `${history.length} of ${acknowledged}`);
+      assert.ok(history.length > 4 * pairs.acknowledged, `${history.length} of ${pairs.acknowledged}`);
       assert.deepEqual(history.slice(0, -1), said((history.length - 1) >> 2));
       await call(page, "close", "left");
-      await checkSame(page, "left");
+      await pairs.checkSame(page, "left");
     });
 
     test("D23: a database that has sessions gets files as its copy", async () => {
@@ -206,10 +116,10 @@ for (const name of browsers) {
       await call(page, "close", "grown");
       await call(page, "open", "grown");
       await call(page, "exchanges", "grown", 3, 1);
-      const { history, lost, ok } = await look(page, "grown");
+      const { history, lost, ok } = await pairs.look(page, "grown");
       assert.deepEqual([history, lost, ok], [said(4), 0, true]);
       await call(page, "close", "grown");
-      await checkSame(page, "grown");
+      await pairs.checkSame(page, "grown");
     });
 
     test("D23: the files are those of `fileStore`, which goes on with them, and its files are theirs", async (context) => {
@@ -228,7 +138,7 @@ for (const name of browsers) {
       await store.close();
       for (const file of await readdir(directory)) await call(page, "put", "moved", file, (await readFile(join(directory, file))).toString("latin1"));
       await call(page, "open", "moved", "opfs");
-      const found = await look(page, "moved");
+      const found = await pairs.look(page, "moved");
       assert.deepEqual([found.history, found.told], [[...said(3), { role: "user", content: "on a disk 😀" }], []]);
       await call(page, "close", "moved");
     });
@@ -242,14 +152,14 @@ for (const name of browsers) {
       assert.deepEqual([id, gaps > 0], ["s", true]);
       await call(page, "open", "alone", "opfs");
       await call(page, "texts", "alone", ["four"]);
-      const { history, told } = await look(page, "alone");
+      const { history, told } = await pairs.look(page, "alone");
       assert.deepEqual(history, [{ role: "user", content: "four" }]);
       assert.ok(told.length > 0);
       await call(page, "close", "alone");
     });
 
     test("D17: another tab has the files: `store_unavailable` in time, and the next append works", async () => {
-      const other = await pages.openPage(session);
+      const other = await pairs.pages.openPage(session);
       await call(page, "open", "held", "opfs");
       await call(page, "texts", "held", ["before"]);
       await call(other, "hold", "held");
@@ -258,7 +168,7 @@ for (const name of browsers) {
       assert.ok(Date.now() - begun < 45_000, `${Date.now() - begun} ms`);
       await call(other, "letGo");
       assert.equal(await call(page, "codeOfAppend", "held", "after"), "ok");
-      const { history } = await look(page, "held");
+      const { history } = await pairs.look(page, "held");
       assert.deepEqual(history.map(({ content }) => content), ["before", "after"]);
       await call(page, "close", "held");
       await other.close();
@@ -287,10 +197,10 @@ for (const name of browsers) {
       const preferences = { "dom.quotaManager.temporaryStorage.fixedLimit": 6_000, "dom.quotaManager.testing": true };
       const small = await launch(name, { preferences });
       try {
-        const tab = await pages.openPage(small);
+        const tab = await pairs.pages.openPage(small);
         if (name === "chrome") {
           const cdp = await tab.createCDPSession();
-          await cdp.send("Storage.overrideQuotaForOrigin", { origin: pages.origin, quotaSize: 3_000_000 });
+          await cdp.send("Storage.overrideQuotaForOrigin", { origin: pairs.pages.origin, quotaSize: 3_000_000 });
         }
         const { stored, refusal, read, intact } = await call(tab, "fill", "full", 1_000_000, 200);
         assert.equal(refusal, "quota_exceeded");
