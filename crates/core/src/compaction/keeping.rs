@@ -11,7 +11,7 @@ use crate::log::{References, View};
 use crate::message::{Message, Part, Role};
 use crate::order;
 use crate::policy::{KeepNumbers, Rung, Settings};
-use crate::step::Io;
+use crate::step::{Breath, Io};
 use crate::summary::keep::{Beside, Collected, KeepLayerBuilder, Labels, MustKeep, Shares, WorkState};
 use crate::summary::{is_earlier, objection, word_for_word};
 use crate::tokens::Estimator;
@@ -198,7 +198,7 @@ impl Kept {
         }
         proposal.quotes = order::by_key(std::mem::take(&mut proposal.quotes), |place| place.index as u64);
         let quoted = proposal.quotes.iter().map(|place| place.index).collect();
-        let standing = standing_at_end(&view, proposal, &collected)?;
+        let standing = standing_at_end(run.io, &view, proposal, &collected).await?;
         let budget = budget(numbers, replaced);
         Ok(Kept { collected, quoted, rejected: view.rejected, budget, standing, references: view.references })
     }
@@ -278,7 +278,13 @@ impl Kept {
 }
 
 /// How things stand behind the messages that stay.
-fn standing_at_end(view: &View, proposal: &Proposal, collected: &Collected) -> Result<WorkState> {
+async fn standing_at_end(
+    io: &Io,
+    view: &View,
+    proposal: &Proposal,
+    collected: &Collected,
+) -> Result<WorkState> {
+    let mut breath = Breath::default();
     let mut state = collected.collector.state();
     for item in view.items().iter().skip(proposal.boundary) {
         let index = item.origin.place().map_or(0, |place| place.index);
@@ -286,6 +292,7 @@ fn standing_at_end(view: &View, proposal: &Proposal, collected: &Collected) -> R
         let mut message = [view.format.wire().read(index, &value)?];
         messages_without_secrets(view, &mut message);
         message.iter().for_each(|message| state.read(message));
+        breath.after(io, item.body.len()).await?;
     }
     Ok(state)
 }

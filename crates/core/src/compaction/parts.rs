@@ -15,7 +15,7 @@ use crate::log::{Job, View};
 use crate::message::Message;
 use crate::policy::Settings;
 use crate::policy::cost::INSTRUCTION_TOKENS;
-use crate::step::{Effect, Io, LogLevel, Progress, Purpose, Stage};
+use crate::step::{Breath, Effect, Io, LogLevel, Progress, Purpose, Stage};
 use crate::summary::{self, Fact, NamedFacts, PromptOptions, ShownMessages, SummaryRequest, once_more};
 use crate::tokens::Estimator;
 use crate::wire::{self, Format};
@@ -144,6 +144,10 @@ impl<'a> History<'a> {
     ) -> Result<(SummaryRequest, Purpose, (usize, usize))> {
         let mut told = self.told.take();
         if told.is_none() {
+            let mut breath = Breath::default();
+            for at in 0..self.messages.len() {
+                breath.after(run.io, self.named.look(self.messages, at)).await?;
+            }
             let (shown, prompt) = (self.shown(0..self.messages.len()), self.settings.preset.prompt);
             if self.settings.by_parts {
                 if let Some(request) = prompt.whole(&shown, &self.options(refused))? {

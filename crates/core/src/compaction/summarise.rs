@@ -16,7 +16,7 @@ use crate::context::{Keep, LogEntry, PinProposal};
 use crate::error::{Code, Error, Result};
 use crate::log::{Cause, ContextChange, Job, Summarised, View, elsewhere};
 use crate::policy::{Rung, Trigger};
-use crate::step::{Effect, Io, LogLevel, Notice, Stage};
+use crate::step::{Breath, Effect, Io, LogLevel, Notice, Stage};
 use crate::summary::PROMPT_VERSION;
 use std::rc::Rc;
 
@@ -171,9 +171,12 @@ pub(super) async fn run(
         Err(_) if settings.preset.checkpoints => result.reason = Some(NOTHING.into()),
         Err(reason) => result.reason = Some(reason),
         Ok(mut proposal) => {
-            proposal.unanswered = view.unanswered(&proposal.compress)?;
+            let mut breath = Breath::default();
+            for item in &proposal.compress {
+                proposal.unanswered.append(&mut view.unanswered_of(item)?);
+                breath.after(io, item.body.len()).await?;
+            }
             drop(view);
-            io.breathe(proposal.compress.iter().map(|item| item.body.len()).sum()).await?;
             let attempted_at = run.note_attempt();
             let mut spent = CallCost::default();
             let written = match run.writer.summary(run, rung, started, &mut proposal, &mut spent).await {

@@ -8,6 +8,7 @@ use crate::error::Result;
 use crate::log::View;
 use crate::log::sent::PromptFront;
 use crate::message::{Message, Part};
+use crate::step::Breath;
 use crate::summary::{ThreadRequest, ThreadTail};
 use crate::wire::{self, Author, provider};
 use std::rc::Rc;
@@ -20,7 +21,7 @@ const TAGGED: &str = "\"$cc\"";
 
 /// What is asked at the end of the prompt that was prepared last; nothing where that prompt does not hold all that is
 /// summarised, holds a secret, or has no room for the answer.
-pub(super) fn thread(
+pub(super) async fn thread(
     run: &Run<'_>,
     history: &History<'_>,
     refused: Option<&str>,
@@ -35,17 +36,21 @@ pub(super) fn thread(
         return Ok(None);
     }
     let items = view.items().get(..last.items).unwrap_or_default();
-    let values = items.iter().map(|item| wire::parse(0, &item.body)).collect::<Result<Vec<_>>>()?;
-    let messages = values
-        .iter()
-        .enumerate()
-        .map(|(at, value)| format.wire().read(at, value))
-        .collect::<Result<Vec<_>>>();
-    let Ok(messages) = messages else { return Ok(None) };
-    if has_secrets(&view, &messages, &last.front) {
+    let mut breath = Breath::default();
+    let (mut stays, mut end, mut has_secrets) = (ThreadTail::Nothing, None, false);
+    for (at, item) in items.iter().enumerate() {
+        let value = wire::parse(at, &item.body)?;
+        let Ok(message) = format.wire().read(at, &value) else { return Ok(None) };
+        if at == proposal.boundary {
+            stays = from(&message, items.len() - at);
+        }
+        has_secrets |= messages_without_secrets(&view, &mut [message]);
+        end = Some(value);
+        breath.after(run.io, item.body.len()).await?;
+    }
+    if has_secrets || holds_secrets(&view, &last.front) {
         return Ok(None);
     }
-    let stays = stays(messages.get(proposal.boundary..).unwrap_or_default());
     let instruction = settings.preset.prompt.thread(&stays, &history.options(refused));
     let instruction = without_secrets(&view, instruction);
     let own = items.iter().map(|item| item.size.tokens).sum::<usize>() + view.usage.fixed;
@@ -55,7 +60,7 @@ pub(super) fn thread(
     if asked.saturating_add(max_tokens(proposal.target_tokens)) > window {
         return Ok(None);
     }
-    let body = format.wire().text_message(Author::User, &instruction, ID, values.last());
+    let body = format.wire().text_message(Author::User, &instruction, ID, end.as_ref());
     let prompt = match provider {
         Some(_) if items.iter().any(|item| item.body.contains(TAGGED)) => return Ok(None),
         Some(_) => Some(Rc::new(provider::Thread {
@@ -69,21 +74,16 @@ pub(super) fn thread(
     Ok(Some(ThreadRequest { messages: vec![body], instruction, prompt }))
 }
 
-/// True when there is a secret in a prompt, where secrets are looked for.
-fn has_secrets(view: &View, messages: &[Message<'_>], front: &PromptFront) -> bool {
-    if !view.settings.redacts_secrets {
-        return false;
-    }
-    let has_one = |text: &str| holds_secret(view, text);
-    messages_without_secrets(view, &mut messages.to_vec()) || has_one(&front.system) || has_one(&front.tools)
+/// True when there is a secret beside the messages, where secrets are looked for.
+fn holds_secrets(view: &View, front: &PromptFront) -> bool {
+    view.settings.redacts_secrets && [&front.system, &front.tools].iter().any(|text| holds_secret(view, text))
 }
 
-/// What stays of the messages behind the cut: from which one on, where that can be told by its text.
-fn stays(messages: &[Message<'_>]) -> ThreadTail {
-    let Some(first) = messages.first() else { return ThreadTail::Nothing };
+/// Of `count` messages that stay, the first is this one: from which one on, where that can be told by its text.
+fn from(first: &Message<'_>, count: usize) -> ThreadTail {
     let said = first.parts.iter().find_map(|part| match part {
         Part::Text(text) if !text.trim().is_empty() => Some(text),
         _ => None,
     });
-    said.map_or(ThreadTail::Newest(messages.len()), |text| ThreadTail::From(text.to_string()))
+    said.map_or(ThreadTail::Newest(count), |text| ThreadTail::From(text.to_string()))
 }

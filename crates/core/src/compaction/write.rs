@@ -315,7 +315,7 @@ impl HistorySummary<'_> {
         io.breathe(bytes).await?;
         // A history that is shown in parts, or cut, is longer than the prompt: results that had left it are in it again.
         if self.threads && purpose == Purpose::History && !request.truncated {
-            Rc::make_mut(&mut request).thread = thread(run, history, refused)?;
+            Rc::make_mut(&mut request).thread = thread(run, history, refused).await?;
         }
         self.purpose = purpose;
         self.against = match purpose {

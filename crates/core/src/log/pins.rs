@@ -16,21 +16,28 @@ impl View {
     /// The proposals of these items that nobody answered: of the user's messages, and of those that summaries stand
     /// for.
     pub(crate) fn unanswered(&self, items: &[Item]) -> Result<Vec<PinProposal>> {
+        let mut open = Vec::new();
+        for item in items {
+            open.append(&mut self.unanswered_of(item)?);
+        }
+        Ok(open)
+    }
+
+    /// Those of one of them.
+    pub(crate) fn unanswered_of(&self, item: &Item) -> Result<Vec<PinProposal>> {
         if self.settings.pin_proposals == PinProposals::Off {
             return Ok(Vec::new());
         }
         let mut open = Vec::new();
-        for item in items {
-            match &item.origin {
-                Origin::Summary { made: Some(made), .. } => open.extend(made.proposed.iter().cloned()),
-                origin if item.size.role == Role::User => {
-                    let Some(place) = origin.place() else { continue };
-                    let value = wire::parse(place.index, &item.body)?;
-                    let message = self.format.wire().read(place.index, &value)?;
-                    open.extend(summary::proposal(place.index, &message, item.size.tokens));
-                }
-                _ => {}
+        match &item.origin {
+            Origin::Summary { made: Some(made), .. } => open.extend(made.proposed.iter().cloned()),
+            origin if item.size.role == Role::User => {
+                let Some(place) = origin.place() else { return Ok(open) };
+                let value = wire::parse(place.index, &item.body)?;
+                let message = self.format.wire().read(place.index, &value)?;
+                open.extend(summary::proposal(place.index, &message, item.size.tokens));
             }
+            _ => {}
         }
         open.retain(|proposal| !self.is_pinned(proposal.index) && !self.is_rejected(proposal.index));
         Ok(open)

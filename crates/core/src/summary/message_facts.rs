@@ -1,7 +1,7 @@
 //! What each message names, found once: whichever requests show it count it again without a look at its text.
 
 use super::facts::{Fact, FactKind, FoundFacts, SeenInPart, emphasis, look, recency};
-use crate::message::Message;
+use crate::message::{Message, Part};
 use std::cell::OnceCell;
 use std::collections::HashMap;
 use std::ops::Range;
@@ -25,6 +25,22 @@ impl NamedFacts {
     /// Those of so many messages.
     pub(crate) fn of(count: usize) -> Self {
         NamedFacts(vec![OnceCell::new(); count])
+    }
+
+    /// Finds what a message names; bytes that were gone through for that.
+    pub(crate) fn look(&self, messages: &[Message<'_>], at: usize) -> usize {
+        let (Some(named), Some(message)) = (self.0.get(at), messages.get(at)) else { return 0 };
+        if named.get().is_some() {
+            return 0;
+        }
+        named.get_or_init(|| MessageFacts::of(message));
+        let parts = message.parts.iter().map(|part| match part {
+            Part::Text(text) => text.len(),
+            Part::ToolCall(call) => call.arguments.len(),
+            Part::ToolResult(result) => result.text.len(),
+            _ => 0,
+        });
+        parts.sum()
     }
 
     /// The facts of some of the messages, best first, at most 64.
@@ -134,7 +150,7 @@ fn quick(kind: u64, text: &str) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::message::{Part, Role, ToolCall, ToolResult};
+    use crate::message::{Role, ToolCall, ToolResult};
     use std::borrow::Cow;
 
     /// The same, mention by mention.

@@ -15,6 +15,9 @@ use std::fmt;
 /// Files below the folder of most come behind all others.
 const IN_FOLDER: usize = 1 << 20;
 
+/// No line of a file takes fewer tokens.
+const SHORTEST: usize = 4;
+
 /// A bullet of less than this many tokens says too little to be cut to it.
 pub(super) const LEAST: usize = MARKER_TOKENS + 8;
 
@@ -158,6 +161,10 @@ impl KeepLayerBuilder {
         let last = layer.items.len();
         let mut room = part(shares.read);
         for (order, (_, line)) in read.iter().enumerate() {
+            // Of a long session there are thousands.
+            if room.min(layer.left) < SHORTEST {
+                break;
+            }
             room -= layer.file(last + order, line, room).min(room);
         }
         told.push('\n');
