@@ -88,6 +88,7 @@ pub(super) async fn ask<J: SummaryJob>(
     let (io, settings) = (run.io, &*run.settings());
     let request = job.question().await?;
     let question = question_of(settings, &request, job.purpose())?;
+    io.breathe(request.messages.iter().map(|message| message.content.len()).sum()).await?;
     if let Some(text) = stored.take(io, &question)
         && let Judged::Good(written) | Judged::Lacking(written, _) = job.accept(&text).await?
     {
