@@ -242,7 +242,7 @@ pub(super) fn shorter_item(items: &[Item], level: Level, target: usize) -> (Opti
     };
     let own: usize = items.iter().filter(|item| made_of(item).is_some()).map(own).sum();
     let tokens = items.iter().map(|item| item.size.tokens).sum::<usize>() - own.saturating_sub(target);
-    let all: Vec<CoveredRange> = items.iter().flat_map(covers).cloned().collect();
+    let all: Rc<[CoveredRange]> = items.iter().flat_map(covers).cloned().collect();
     let quoted: Vec<Place> = items.iter().flat_map(|item| item.origin.quotes()).copied().collect();
     let mut newest = items.iter().rfind(|item| made_of(item).is_some()).map(|item| relevelled(item, level));
     if let Some(item) = &mut newest {

@@ -163,7 +163,7 @@ pub(super) fn covers_of(items: &[Item]) -> Vec<CoveredRange> {
                 join(&mut covers, place.index, place.index + 1, offloads);
             }
             Origin::Summary { covers: earlier, .. } => {
-                for cover in earlier {
+                for cover in earlier.iter() {
                     join(&mut covers, cover.from, cover.to, cover.offloads.clone());
                 }
             }

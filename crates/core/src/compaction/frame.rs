@@ -151,7 +151,7 @@ impl<'io> Framer<'io> {
         let made = SummaryMeta { tokens, text_tokens, header: header.len(), front, ..frame.made };
         item.origin = Origin::Summary {
             checkpoint: frame.checkpoint,
-            covers: frame.covers,
+            covers: frame.covers.into(),
             quotes,
             prose,
             made: Some(Rc::new(made)),

@@ -69,7 +69,7 @@ pub(super) async fn take_over(io: &Io, guard: &SessionGuard, at: usize) -> Resul
     };
     let origin = Origin::Summary {
         checkpoint: Rc::from(format!("cp_{id}")),
-        covers,
+        covers: covers.into(),
         quotes: vec![place],
         prose: 0,
         made: Some(Rc::new(made)),

@@ -164,7 +164,7 @@ fn stand_in(view: &View, proposal: &Proposal, own: usize, started: u64) -> Resul
     let size = Size { tokens, role, calls: 0, results: 0, is_bound: false, clearable: 0, texts };
     let origin = Origin::Summary {
         checkpoint,
-        covers: proposal.covers(),
+        covers: proposal.covers().into(),
         quotes: proposal.quotes.clone(),
         prose: 0,
         made: Some(Rc::new(made)),

@@ -397,7 +397,7 @@ mod tests {
         let offloads = (0..messages).step_by(4).map(|index| (index, offload(index))).collect();
         let origin = Origin::Summary {
             checkpoint: "cp_1".into(),
-            covers: vec![CoveredRange { from: 0, to: messages, offloads }],
+            covers: [CoveredRange { from: 0, to: messages, offloads }].into(),
             quotes: (0..messages).step_by(10).map(|index| Place { seq: index as u64, index }).collect(),
             prose: 0,
             made: None,

@@ -23,8 +23,8 @@ pub enum Origin {
     Summary {
         /// Its id.
         checkpoint: Rc<str>,
-        /// What it replaces, in order.
-        covers: Vec<CoveredRange>,
+        /// What it replaces, in order. Shared, as it grows with the session and items are copied.
+        covers: Rc<[CoveredRange]>,
         /// Those of them that are verbatim in it.
         quotes: Vec<Place>,
         /// Bytes of its text before the quotes.
@@ -206,7 +206,7 @@ impl Origin {
     pub(crate) fn every_offload(&self) -> impl Iterator<Item = (usize, &Offload)> {
         let own = self.place().into_iter();
         let own = own.flat_map(|place| self.offloads().iter().map(move |offload| (place.index, offload)));
-        let covers = if let Origin::Summary { covers, .. } = self { covers.as_slice() } else { &[] };
+        let covers = if let Origin::Summary { covers, .. } = self { covers } else { &[][..] };
         let covered = covers.iter().flat_map(|cover| &cover.offloads);
         own.chain(covered.map(|(index, offload)| (*index, offload)))
     }

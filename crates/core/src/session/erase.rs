@@ -324,11 +324,11 @@ impl<'a> ErasedCopy<'a> {
                 (Origin::Message(place), body)
             }
             Origin::Summary { checkpoint, covers, quotes, prose, made } => {
-                let without = |cover: CoveredRange| {
-                    let offloads = cover.offloads.into_iter().filter(|(of, _)| *of != index).collect();
-                    CoveredRange { offloads, ..cover }
+                let without = |cover: &CoveredRange| {
+                    let offloads = cover.offloads.iter().filter(|(of, _)| *of != index).cloned().collect();
+                    CoveredRange { offloads, ..*cover }
                 };
-                let covers = covers.into_iter().map(without).collect();
+                let covers = covers.iter().map(without).collect();
                 let origin = Origin::Summary { checkpoint, covers, quotes, prose, made };
                 compaction::erased(self.guard.format(), origin, body, self.erasure)?
             }

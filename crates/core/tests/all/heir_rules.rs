@@ -32,7 +32,7 @@ fn context(harness: &Harness) -> Vec<Item> {
 /// The references that the summaries of the context stand for, each with the index of its message.
 fn inherited(harness: &Harness) -> Vec<(usize, String)> {
     let covers = context(harness).into_iter().filter_map(|item| match item.origin {
-        Origin::Summary { covers, .. } => Some(covers),
+        Origin::Summary { covers, .. } => Some(covers.to_vec()),
         _ => None,
     });
     let offloads = covers.flatten().flat_map(|cover| cover.offloads);

@@ -179,7 +179,7 @@ pub(crate) fn store_items(items: &[Item]) -> Vec<StoredItem> {
             Origin::Summary { checkpoint, covers, quotes, prose, made } => StoredItem::Summary {
                 checkpoint: checkpoint.to_string(),
                 body: raw(&item.body),
-                covers: covers.clone(),
+                covers: covers.to_vec(),
                 inherits: false,
                 quotes: quotes.clone(),
                 prose: *prose,
@@ -215,7 +215,7 @@ pub(crate) fn load_items(stored: Vec<StoredItem>) -> Vec<Unread> {
                 for (_, offload) in covers.iter_mut().flat_map(|cover| &mut cover.offloads) {
                     *offload = offload.retired();
                 }
-                let (checkpoint, made) = (checkpoint.into(), made.map(Rc::from));
+                let (checkpoint, covers, made) = (checkpoint.into(), covers.into(), made.map(Rc::from));
                 let origin = Origin::Summary { checkpoint, covers, quotes, prose, made };
                 items.push((origin, Some(body.0)));
             }

@@ -48,7 +48,7 @@ impl Session {
                         message_range.0,
                         RecallPart::Checkpoint { id: id.to_string(), message_range, text },
                     ));
-                    taken.extend(earlier);
+                    taken.extend(earlier.iter().cloned());
                 }
                 for part in messages_in(&io, &archive, &log_index, &covers, &taken).await? {
                     let RecallPart::Message { index, .. } = part else { continue };
@@ -63,7 +63,7 @@ impl Session {
 }
 
 /// The view that put a checkpoint into the context, and what the checkpoint replaces.
-async fn made_by(io: &Io, archive: &Archive, wanted: &str) -> Result<Option<(u64, Vec<CoveredRange>)>> {
+async fn made_by(io: &Io, archive: &Archive, wanted: &str) -> Result<Option<(u64, Rc<[CoveredRange]>)>> {
     let mut found = None;
     let mut see = |number: u64, origins: &[Origin]| {
         for origin in origins {

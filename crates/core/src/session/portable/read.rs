@@ -205,7 +205,7 @@ impl Portable {
         }
         Ok(Origin::Summary {
             checkpoint: piece.checkpoint.as_str().into(),
-            covers,
+            covers: covers.into(),
             quotes: quotes.collect::<Vec<Place>>(),
             prose: piece.prose,
             made: made.cloned().map(Rc::new),

@@ -305,7 +305,7 @@ pub(super) fn check_offloads(state: &State, offloads: &HashSet<String>) -> Resul
     let items = state.context.items().iter();
     let mut needed = items.flat_map(|item| {
         let covered = match &item.origin {
-            Origin::Summary { covers, .. } => covers.as_slice(),
+            Origin::Summary { covers, .. } => &covers[..],
             _ => &[],
         };
         let covered = covered.iter().flat_map(|cover| cover.offloads.iter().map(|(_, offload)| offload));
