@@ -3,7 +3,7 @@
 import { exchange, summariser } from "./api.mjs";
 import * as library from "./offload.mjs";
 
-export const TABLES = ["meta", "sessions", "log", "blobs", "views", "jobs"];
+const TABLES = ["meta", "sessions", "log", "blobs", "views", "jobs"];
 export const WHOLE = { limit: 100_000, maxBytes: Infinity };
 const EXPECTED = ["meta", "sessions", "jobs"];
 
@@ -77,7 +77,7 @@ async function rowsOf(store) {
   return rows;
 }
 
-export const tell = (path, body) => fetch(path, { method: "POST", body: JSON.stringify(body) });
+const tell = (path, body) => fetch(path, { method: "POST", body: JSON.stringify(body) });
 
 /** `stores` makes each kind by name, `copies` the two of a pair, `cases` are the suites of kinds. */
 export function pairSteps(stores, copies, cases) {

@@ -307,6 +307,7 @@ export class Mirror {
       if (this.#waits) await this.#level(tries > 0);
       else while (!this.#isOpen) await this.#step();
       if (this.#waits && !this.#first.mark) await this.#turn("second", () => this.#pair.begin(owned.durability));
+      // Others began meanwhile, and what they wrote is not in the first any more.
       if (!this.#pair.isFirstWhole) {
         this.#isLevel = this.#isOpen = false;
         continue;
