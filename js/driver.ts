@@ -6,7 +6,7 @@ import { CompactionError } from "./errors.js";
 import { isThere, loadStage } from "./stages.js";
 import { isPromise, StoreCalls } from "./store-calls.js";
 import type { MaybePromise } from "./types.js";
-import { Operation } from "./wasm/core.js";
+import type { Operation } from "./wasm/core.js";
 
 /** The end of an operation. */
 interface Ended {
@@ -39,6 +39,11 @@ function isOfEngine(error: unknown): error is EngineError {
   return typeof code === "string" && typeof message === "string";
 }
 
+/** Each instance of the engine has a class of its own. */
+function isOperation(value: unknown): value is Operation {
+  return typeof value === "object" && value !== null && "step" in value;
+}
+
 /** The operation that a call left waiting, or its end. `isUnderWay`: it had begun before. The engine throws its own errors as plain
  *  objects; anything else that comes of an operation unwound through it. */
 function stepped(work: Begin, take: Take, isUnderWay = false): Operation | Ended {
@@ -67,7 +72,7 @@ function stepped(work: Begin, take: Take, isUnderWay = false): Operation | Ended
   }
   // A listener may have called it.
   if (isPoisoned()) call(() => undefined);
-  const rest = value instanceof Operation ? value : undefined;
+  const rest = isOperation(value) ? value : undefined;
   if (thrown) {
     rest?.free();
     throw thrown.error;
@@ -128,7 +133,7 @@ export async function driven(begin: Begin, host: Host, thrown: Map<number, unkno
     return undefined;
   };
   let now = stepped(begin, take);
-  while (now instanceof Operation) {
+  while (isOperation(now)) {
     if (waiting.size === 0) throw poison(new Error("an operation waits for nothing"));
     const operation = now;
     const { id, answer } = await Promise.race(waiting.values());

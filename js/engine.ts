@@ -5,10 +5,12 @@ import { BUILD } from "./generated/build.js";
 import { compiles, streams, unavailable } from "./module.js";
 import { isTrap } from "./trap.js";
 import type { EngineFile, WasmBytes, WasmModule } from "./types/platform.js";
-import * as glue from "./wasm/core.js";
+import { makeGlue, type Session } from "./wasm/core.js";
+
+type Glue = ReturnType<typeof makeGlue>;
 
 /** What the WebAssembly module exports. */
-export type Engine = Omit<typeof glue, "initSync" | "performWith">;
+export type Engine = Omit<Glue, "initSync" | "performWith">;
 
 /** A source of one of the engine's WebAssembly modules: compiled, as bytes, a response, or an address. */
 export type EngineSource = WasmModule | WasmBytes | Response | URL | string;
@@ -16,19 +18,59 @@ export type EngineSource = WasmModule | WasmBytes | Response | URL | string;
 /** Where each of the engine's files is, by its name in the package: `core.wasm`, `compact.wasm`, `rest.wasm`, `shared.wasm`. */
 export type EngineFiles = (name: `${EngineFile}.wasm`) => EngineSource | Promise<EngineSource>;
 
-let ready = false;
+/** What an instance exports: its memory and its table of functions, which later files share. */
+type Exported = WebAssembly.ModuleImports & { memory: WebAssembly.Memory };
+
+/** The instance that calls go to, and what it is made of. */
+let running: { glue: Glue; module: WasmModule; exported: Exported } | undefined;
 let starting: Promise<void> | undefined;
 /** The failure after which the engine's memory cannot be trusted. */
 let trap: { cause: unknown } | undefined;
 
-/** What the engine's own instance exports: its memory and its table of functions, which later files share. */
-let exported: WebAssembly.ModuleImports | undefined;
+/** Files that were linked, and tables: a fresh instance gets them too. */
+const linked: WasmModule[] = [];
+const tables: ((engine: Engine) => unknown)[] = [];
+/** Instances of before. What is left of their sessions may still need a file. */
+let earlier: WeakRef<Exported>[] = [];
 
-function begin(module: WasmModule | WasmBytes): void {
-  if (ready) return;
-  exported = glue.initSync({ module }) as unknown as WebAssembly.ModuleImports;
+/** Memory of an instance that is left for a fresh one where only an eighth of it is used, in bytes: to open a session again takes
+ *  some times what is left of it. */
+const LARGE = 32 << 20;
+/** It is left no sooner than after so many looks at it: who opens a session again waits for that. */
+const LOOKS = 100;
+let looks = LOOKS;
+
+function begin(module: WasmModule): void {
+  if (!running) start(module);
+}
+
+function start(module: WasmModule): void {
+  const glue = makeGlue();
+  const exported = glue.initSync({ module }) as unknown as Exported;
+  for (const file of linked) linkTo(exported, file);
+  for (const bring of tables) bring(glue);
   glue.performWith((effect: unknown) => hearing?.(effect));
-  ready = true;
+  running = { glue, module, exported };
+}
+
+/** Whether what the instance holds is little beside the memory that a large message, or much at once, took. */
+function isOversize(): boolean {
+  if (!running || trap || typeof WeakRef === "undefined" || running.exported.memory.buffer.byteLength <= LARGE) return false;
+  return ++looks > LOOKS && running.glue.heldBytes() * 8 < running.exported.memory.buffer.byteLength;
+}
+
+/** Starts a fresh instance where it is. What the other one does it does to its end, and the other goes with its last session. */
+function leave(): void {
+  if (!running || !isOversize()) return;
+  const { module, exported } = running;
+  earlier = [...earlier.filter((instance) => instance.deref()), new WeakRef(exported)];
+  start(module);
+  looks = 0;
+}
+
+/** Whether a session, opened again, would be the same in an instance with less memory. */
+export function isOutdated(session: Session): boolean {
+  return running !== undefined && (!(session instanceof running.glue.Session) || isOversize()) && call(() => session.canPassOn());
 }
 
 /**
@@ -46,7 +88,7 @@ export function initialize(source: EngineSource | Promise<EngineSource> | Engine
 }
 
 function starts(load: () => Promise<void>): Promise<void> {
-  if (ready) return Promise.resolve();
+  if (running) return Promise.resolve();
   starting ??= load().finally(() => {
     starting = undefined;
   });
@@ -70,7 +112,8 @@ export function bringFrom(source: Bring, given = false): void {
 
 /** Resolves when the engine runs, which it starts if it has to; rejects with `stage_unavailable`. */
 export async function started(): Promise<void> {
-  if (ready || !(starting || bring)) return;
+  leave();
+  if (running || !(starting || bring)) return;
   try {
     await starts(async () => {
       begin(await moduleOf("core"));
@@ -87,13 +130,24 @@ export async function moduleOf(file: EngineFile): Promise<WasmModule> {
 
 /** Links a file that shares the engine's memory, and fills places of its own in the table of functions. */
 export function link(module: WasmModule): void {
-  if (!exported) throw new TypeError("the engine is not started");
+  if (!running) throw new TypeError("the engine is not started");
+  for (const exported of [running.exported, ...earlier.map((instance) => instance.deref())]) if (exported) linkTo(exported, module);
+  linked.push(module);
+}
+
+/** Brings a table to this instance, and to those after it. */
+export function bringTo(bring: (engine: Engine) => unknown): void {
+  call(bring);
+  tables.push(bring);
+}
+
+function linkTo(exported: Exported, module: WasmModule): void {
   new WebAssembly.Instance(module as WebAssembly.Module, { __wasm_split: exported });
 }
 
 /** Whether the engine runs, or could. */
 export function isSupported(): boolean {
-  return ready || (typeof WebAssembly !== "undefined" && (isGiven || compiles()));
+  return running !== undefined || (typeof WebAssembly !== "undefined" && (isGiven || compiles()));
 }
 
 /** Whether a compiled module is the one that this glue was made with. */
@@ -180,10 +234,10 @@ async function compile(response: Response, name: FileName): Promise<WebAssembly.
 /** The engine, when it runs. */
 function engine(): Engine {
   if (trap) throw poisoned(trap);
-  if (!ready) {
+  if (!running) {
     throw new CompactionError("closed", "The engine is not started: await `openSession`, `compact` or another call that starts it first");
   }
-  return glue;
+  return running.glue;
 }
 
 /** Hears the effects of the call under way. */
@@ -191,12 +245,12 @@ let hearing: ((effect: unknown) => unknown) | undefined;
 
 /** Runs a call of the engine, whose effects `hear` is called with. A trap ends the engine: a panic leaves its memory half changed. */
 export function call<T>(run: (engine: Engine) => T, hear?: (effect: unknown) => unknown): T {
-  const running = engine();
+  const glue = engine();
   // What performs an effect may call the engine itself.
   const before = hearing;
   hearing = hear;
   try {
-    return run(running);
+    return run(glue);
   } catch (error) {
     if (!isTrap(error)) throw error;
     throw poison(error);

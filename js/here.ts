@@ -1,7 +1,7 @@
 /** The engine of this thread. */
 
 import { drive, driveSync, run } from "./driver.js";
-import { call, started } from "./engine.js";
+import { call, isOutdated, started } from "./engine.js";
 import type { Log, Quarters, Seat } from "./seat.js";
 import { loadStage } from "./stages.js";
 import { choosePlace } from "./store/place.js";
@@ -32,6 +32,7 @@ function seatOf(handle: Handle): Seat {
     ask: (at, host) => driveSync(() => at(handle), host),
     count: (fixed, host) => driveSync<void>(() => handle.countFixed(fixed), host),
     bring: loadStage,
+    isOutdated: () => isOutdated(handle),
     end: () =>
       call(() => {
         handle.close();

@@ -102,6 +102,17 @@ export class MessageCache<M extends Message> {
     this.#known = new Array<Kept<M> | undefined>(messages).fill(undefined);
   }
 
+  /** Messages of the log, as far as the process knows. */
+  get length(): number {
+    return this.#known.length;
+  }
+
+  /** The session was opened again. */
+  goOn(log: Log): void {
+    this.#log = log;
+    this.#sentNth = 0;
+  }
+
   /** Messages that are about to be written, and their texts. */
   coming(messages: readonly M[], { bytes, ends }: Packed): void {
     this.incoming = messages;

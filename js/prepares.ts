@@ -38,6 +38,8 @@ interface Needs<M> {
     host: Host,
     seal: (thrown: Map<number, unknown>) => void,
   ): Promise<T>;
+  /** Sees to it that the engine takes no more memory than it needs. */
+  renew(): MaybePromise<void>;
   warn(warning: Warning): void;
   /** Appends messages, as a call of its own. */
   append(messages: readonly M[]): Promise<void>;
@@ -125,7 +127,9 @@ export class Prepares<M extends Message> {
       });
       if (beside) return beside;
     }
-    const prepared = await this.#turns.exclusive(options, KNOWN, (host) => {
+    const prepared = await this.#turns.exclusive(options, KNOWN, async (host) => {
+      const renewing = this.#needs.renew();
+      if (renewing) await renewing;
       const around = this.#around(options);
       return this.#prepared(triggerOf(force), host, () => around, (handle) => handle.prepare(force, around.fixed, this.#cache.sent));
     });
@@ -149,6 +153,8 @@ export class Prepares<M extends Message> {
   }
 
   async #together(messages: readonly M[], options: Omit<PrepareOptions, "append">, host: Host, stored: () => void): Promise<Prepared<M>> {
+    const renewing = this.#needs.renew();
+    if (renewing) await renewing;
     const packing = this.#needs.pack(messages);
     const packed = isPromise(packing) ? await packing : packing;
     const { bytes, ends } = packed;

@@ -39,6 +39,8 @@ export interface Seat {
   count(fixed: Fixed, host: Host): MaybePromise<void>;
   /** Loads a stage for `ask`. */
   bring(stage: Stage): Promise<void>;
+  /** Whether the session, opened again, would be the same in an engine with less memory. */
+  isOutdated(): boolean;
   /** Refuses every later call, and frees memory. */
   end(): void;
 }

@@ -65,12 +65,14 @@ interface Synced extends Placed, SyncResult {
 
 /** Opens a session in a thread. */
 export function openIn<M extends Message>(quarters: Quarters, options: SessionOptions): Promise<Session<M>> {
-  return startSession(quarters, "openSession", options, (given, id, host, maxBatchOps) =>
-    quarters.drive<Opened>((engine) => engine.Session.open(given, id, maxBatchOps), host),
-  );
+  return startSession(quarters, "openSession", options, (...how) => openWith(quarters, ...how));
 }
 
-type Begin = (given: object, id: string | undefined, host: Host, maxBatchOps: number) => Promise<Opened>;
+function openWith(quarters: Quarters, ...[values, id, host, maxBatchOps]: Parameters<Begin>): Promise<Opened> {
+  return quarters.drive<Opened>((engine) => engine.Session.open(values, id, maxBatchOps), host);
+}
+
+type Begin = (values: Record<string, unknown>, id: string | undefined, host: Host, maxBatchOps: number) => Promise<Opened>;
 
 /** A session that `begin` opens. */
 export async function startSession<M extends Message>(
@@ -88,15 +90,10 @@ export async function startSession<M extends Message>(
   const values = withFacts(given, facts);
   const assumes = await quarters.ready(values);
   const place = await quarters.place(options);
-  const session = new LiveSession<M>(quarters, options, given, codec, { ...place, users: 0 });
-  await session.open((host, maxBatchOps) => begin(withWatermark(values, session.isMarked), id, host, maxBatchOps));
+  const session = new LiveSession<M>(quarters, options, given, values, codec, { ...place, users: 0 });
+  await session.open(id, begin);
   if (assumes) session.announce(ASSUMED);
   return session;
-}
-
-/** The engine learns whether there is one, the platform's default included. */
-function withWatermark(values: Record<string, unknown>, isMarked: boolean): object {
-  return isMarked ? { ...values, advanced: { ...Object(values["advanced"]), watermark: true } } : values;
 }
 
 /** The results of two calls that hand over one history. */
@@ -108,6 +105,7 @@ function goOn(before: Synced, after: Synced): Synced {
 class LiveSession<M extends Message> implements Session<M> {
   readonly #options: SessionOptions;
   readonly #given: Given;
+  readonly #values: Record<string, unknown>;
   readonly #lease: Lease;
   readonly #host: Host;
   readonly #turns: Turns;
@@ -137,10 +135,11 @@ class LiveSession<M extends Message> implements Session<M> {
   #endNews: (() => void) | undefined;
   #endNotices: (() => void) | undefined;
 
-  constructor(quarters: Quarters, options: SessionOptions, given: Given, codec: Codec<M>, lease: Lease) {
+  constructor(quarters: Quarters, options: SessionOptions, given: Given, values: Record<string, unknown>, codec: Codec<M>, lease: Lease) {
     this.#quarters = quarters;
     this.#options = options;
     this.#given = given;
+    this.#values = values;
     this.#codec = codec;
     this.#cache = new MessageCache(this.#codec);
     this.#lease = lease;
@@ -190,6 +189,7 @@ class LiveSession<M extends Message> implements Session<M> {
     this.#appends = new Appends(this.#turns, store.caps.maxBatchOps - 8, pack, append);
     this.#prepares = new Prepares(options, this.#turns, this.#cache, {
       drive: (compacting, begin, host, seal) => this.#compacting(compacting, begin, host, seal),
+      renew: () => this.#renew(),
       warn: (warning) => this.#warnings.tell(warning),
       append: (messages) => this.#appends.add(messages),
       // What another thread answered last does not say what is between two calls.
@@ -223,19 +223,49 @@ class LiveSession<M extends Message> implements Session<M> {
     this.archive = archiveOf(core, this.#persistence);
   }
 
-  /** What the platform removes can be noticed. */
-  get isMarked(): boolean {
-    return this.#watermarks.known;
-  }
-
-  async open(begin: (host: Host, maxBatchOps: number) => Promise<Opened>): Promise<void> {
+  async open(id: string | undefined, begin: Begin): Promise<void> {
     const { store } = this.#lease;
     const before = store.caps.durable;
-    this.#begin(await begin({ ...this.#host, signal: this.#options.signal }, store.caps.maxBatchOps));
+    this.#begin(await this.#opened(id, begin));
     await this.#show();
     if (before !== "none" && store.caps.durable === "none") this.announce(READ_ONLY);
     const { warning } = this.#lease;
     if (warning) this.announce(warning);
+  }
+
+  /** The engine learns whether there is a watermark, the platform's default included: what the platform removes can be noticed. */
+  #opened(id: string | undefined, begin: Begin): Promise<Opened> {
+    const { store } = this.#lease;
+    const values = this.#values;
+    const marked = this.#watermarks.known ? { ...values, advanced: { ...Object(values["advanced"]), watermark: true } } : values;
+    return begin(marked, id, { ...this.#host, signal: this.#options.signal }, store.caps.maxBatchOps);
+  }
+
+  /**
+   * Opens it again where its engine has far more memory than is used: memory of WebAssembly never shrinks. The app's objects and
+   * listeners stay. Where that fails it stays as it is, and the next call meets what is wrong. Called by who has the turn.
+   */
+  #renew(): MaybePromise<void> {
+    if (this.#seat.isOutdated() && !this.#turns.isBeside) return this.#reopened();
+  }
+
+  async #reopened(): Promise<void> {
+    const [quarters, before] = [this.#quarters, this.#seat];
+    try {
+      await before.drive<void>((handle) => handle.keepUsage(), this.#host);
+      const passed = await before.ask<string>((handle) => handle.passedOn(), this.#host);
+      await quarters.started();
+      await quarters.ready(this.#values);
+      const { handle, messages } = await this.#opened(this.#id, ({ goal: _, ...values }, ...how) => openWith(quarters, values, ...how));
+      const seat = quarters.seat(handle);
+      await seat.ask<void>((handle) => handle.takeOver(passed), this.#host);
+      if (messages < this.#cache.length || this.#turns.isBeside) return seat.end();
+      this.#seat = seat;
+      this.#cache.goOn(seat.log);
+      before.end();
+    } catch {
+      // The session of before is open.
+    }
   }
 
   /** Has `usage` count the system prompt where it shows what another thread answered last. */
@@ -330,6 +360,7 @@ class LiveSession<M extends Message> implements Session<M> {
       if (instructions !== undefined && typeof instructions !== "string") {
         throw invalidOption("instructions", "must be a text");
       }
+      await this.#renew();
       let thrown = new Map<number, unknown>();
       const { items, result } = await this.#compacting<{ items: Item[]; result: EngineResult }>(
         { trigger: "manual" },
@@ -349,7 +380,7 @@ class LiveSession<M extends Message> implements Session<M> {
       const { id } = options;
       checkId(id);
       const { places, ...opened } = await this.#drive<Opened & Placed>((handle) => handle.fork(id));
-      const child = new LiveSession<M>(this.#quarters, this.#options, this.#given, this.#codec, this.#lease);
+      const child = new LiveSession<M>(this.#quarters, this.#options, this.#given, this.#values, this.#codec, this.#lease);
       child.#begin(opened);
       child.#prepares.tools = this.#prepares.tools;
       child.#core.follow = this.#core.follow;

@@ -1,6 +1,7 @@
 /** The table by which the engine counts: it has that of the default family, and another's comes when it is first needed. */
 
 import { run } from "./driver.js";
+import { bringTo } from "./engine.js";
 import { CompactionError } from "./errors.js";
 import type { Family } from "./tokens/families.js";
 import type { Weights } from "./tokens/text.js";
@@ -11,7 +12,7 @@ export async function bringTable(values: object): Promise<void> {
   const family = run((engine) => engine.missingTable(values)) as Family | undefined;
   if (family === undefined) return;
   const { pairs, contexts, runs } = await loaded(family);
-  run((engine) => engine.bringTable(family, pairs, contexts, runs));
+  bringTo((engine) => engine.bringTable(family, pairs, contexts, runs));
 }
 
 async function loaded(family: Family): Promise<Weights> {

@@ -40,7 +40,12 @@ export class Turns {
 
   /** No call is under way, and none waits. */
   get isIdle(): boolean {
-    return this.#turn.free && this.#state.free && this.#beside.size === 0;
+    return this.#turn.free && this.#state.free && !this.isBeside;
+  }
+
+  /** A call that only reads is under way. */
+  get isBeside(): boolean {
+    return this.#beside.size > 0;
   }
 
   /** Runs the app's summariser. A call that waits for the turn would wait for the summary, and the summary for it. */

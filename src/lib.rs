@@ -6,11 +6,13 @@
 mod convert;
 mod dto;
 mod error;
+mod memory;
 mod operation;
 mod session;
 mod stages;
 mod transcript;
 
+pub use memory::held_bytes;
 pub use operation::{Operation, perform_with};
 pub use session::Session;
 pub use transcript::Importer;

@@ -341,6 +341,24 @@ impl Session {
         to_js(&self.core.bodies().map_err(thrown)?)
     }
 
+    /// Can a handle that opens it now take its place?
+    #[wasm_bindgen(js_name = canPassOn)]
+    pub fn can_pass_on(&self) -> Thrown<bool> {
+        self.core.can_pass_on().map_err(thrown)
+    }
+
+    /// What that one needs besides the store, as JSON text.
+    #[wasm_bindgen(js_name = passedOn)]
+    pub fn passed_on(&self) -> Thrown<String> {
+        self.core.passed_on().map_err(thrown)
+    }
+
+    /// Nothing: takes the place of a handle that passed this on.
+    #[wasm_bindgen(js_name = takeOver)]
+    pub fn take_over(&self, passed: &str) -> Thrown<()> {
+        self.core.take_over(passed).map_err(thrown)
+    }
+
     /// Refuses every later call.
     pub fn close(&self) {
         self.core.close();

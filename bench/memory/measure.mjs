@@ -9,7 +9,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { memoryStore, openSession } from "../../pkg/dist/entry/main.js";
 import { fileStore } from "../../pkg/dist/entry/node.js";
-import { wasmMemory } from "../../pkg/dist/wasm/core.js";
+import { call } from "../../pkg/dist/engine.js";
 
 /** Every older result becomes a reference; nothing is summarised. */
 const EAGER = { contextWindow: 1_000_000_000, compactAt: { tokens: 1 }, advanced: { minOffloadGain: 1, offload: { scanFraction: 1 } } };
@@ -34,7 +34,7 @@ export async function measure(name, bytes) {
   const store = folder ? fileStore(folder) : memoryStore();
   const session = await openSession({ id: "memory", format: "openai-chat", store, ...EAGER });
   const messages = talk(bytes);
-  const engine = () => wasmMemory().buffer.byteLength;
+  const engine = () => call((engine) => engine.wasmMemory().buffer.byteLength);
   const held = () => {
     const { heapUsed, external } = process.memoryUsage();
     return heapUsed + external - engine();

@@ -2,7 +2,7 @@
 
 import { driven, run, type Begin } from "../driver.js";
 import type { Answer, Effect, Host } from "../effects.js";
-import { call, started, type Engine } from "../engine.js";
+import { call, isOutdated, started, type Engine } from "../engine.js";
 import { checkOptions, invalidOption } from "../checks.js";
 import { CompactionError } from "../errors.js";
 import { BUILD } from "../generated/build.js";
@@ -13,7 +13,7 @@ import { choosePlace, type StorePlace } from "../store/place.js";
 import { bringTable } from "../table.js";
 import type { Format, Store } from "../types.js";
 import type { ServeOptions } from "../types/worker.js";
-import * as glue from "../wasm/core.js";
+import type { Session as Handle } from "../wasm/core.js";
 import { channelOf, holdLock, watchLock, type Channel, type Port } from "./channel.js";
 import { ABORTED, MIRRORED, nameOf, thrownOf, type At, type Calls, type Down, type Ended, type How, type Mirror, type Up } from "./wire.js";
 
@@ -48,7 +48,7 @@ interface Kept extends StorePlace {
 
 /** A handle, and what the page was told of it, by name. */
 interface Shown {
-  readonly handle: glue.Session;
+  readonly handle: Handle;
   readonly store: number | undefined;
   readonly turns: Shared | undefined;
   readonly told: Map<string, string | undefined>;
@@ -59,7 +59,7 @@ interface Shared {
   readonly key: string;
   readonly mutex: Mutex;
   /** The handle that worked on it last. */
-  last?: glue.Session;
+  last?: Handle;
   users: number;
 }
 
@@ -97,6 +97,7 @@ class Client {
     this.#calls = {
       hello: (of) => this.#hello(of),
       ready: async ({ values }) => {
+        await started();
         await bringTable(values);
         return run((engine) => engine.assumesWindow(values));
       },
@@ -232,7 +233,7 @@ class Client {
   /** A session that was opened is named by a number. */
   #opened(done: unknown, store: number | undefined): unknown {
     const { handle, id } = Object(done) as { handle?: unknown; id: string };
-    if (!(handle instanceof glue.Session)) return done;
+    if (!isHandle(handle)) return done;
     const on = ++this.#last;
     const kept = store === undefined ? undefined : this.#stores.get(store);
     // A store of the page is that page's alone.
@@ -315,9 +316,15 @@ class Client {
   }
 }
 
+/** Each instance of the engine has a class of its own. */
+function isHandle(value: unknown): value is Handle {
+  return typeof value === "object" && value !== null && "isNews" in value;
+}
+
 /** JSON of what is known at once; nothing of a session that was deleted. */
-function shownBy(handle: glue.Session, { path: [name = ""], args }: At): string | undefined {
+function shownBy(handle: Handle, { path: [name = ""], args }: At): string | undefined {
   try {
+    if (name === "isOutdated") return JSON.stringify(isOutdated(handle));
     return JSON.stringify(run(() => (handle as unknown as Record<string, (...args: unknown[]) => unknown>)[name]?.(...args)));
   } catch {
     return undefined;

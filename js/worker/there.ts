@@ -89,6 +89,10 @@ class SeatThere implements Seat {
     await this.#thread.call("stage", { stage });
   }
 
+  isOutdated(): boolean {
+    return this.#thread.known(this.#on, "isOutdated") === true;
+  }
+
   end(): void {
     this.#thread.forget(this.#on);
   }

@@ -79,8 +79,9 @@ export interface Mirror {
   stores: [nth: number, durable: Store["caps"]["durable"]][];
 }
 
-/** What is known of a session at once, by the names of the engine's calls; with an argument, after a colon. */
-export const MIRRORED = ["usage", "availableTokens", "checkpoints", "reliability", "goal", "metadata", "sessionLog", "tools"] as const;
+/** What is known of a session at once, by the names of the engine's calls, with an argument after a colon; and whether it is better
+ *  opened again. */
+export const MIRRORED = ["usage", "availableTokens", "checkpoints", "reliability", "goal", "metadata", "sessionLog", "tools", "isOutdated"] as const;
 
 /** The name of a mirrored call. */
 export function nameOf({ path: [name = ""], args: [argument] }: At): string {

@@ -135,7 +135,7 @@ for (const [name, thrown] of [
     const engine = await fresh(context);
     const { drive, driveSync } = await import(new URL("driver.js", engine.folder).href);
     await engine.initialize(bytes);
-    const { Operation } = await import(new URL("wasm/core.js", engine.folder).href);
+    const Operation = engine.call(({ Operation }) => Operation);
     Operation.prototype.step = thrown;
     Operation.prototype.free = () => assert.fail("what was borrowed when the engine ended cannot be freed");
     // It waits for a part of the engine first.

@@ -55,8 +55,8 @@ test("Z6: the engine counts by no other table than the family's own", async () =
   const refused = await said(
     pkg,
     `await library.openSession({ store: "memory", contextWindow: 8_000 });
-    const glue = await import("./dist/wasm/core.js");
-    const open = () => { try { return glue.Session.open({ ...options, format: "openai-chat" }, undefined, 100) && "open"; } catch (error) { return error; } };
+    const { call } = await import("./dist/engine.js");
+    const open = () => { try { return call(({ Session }) => Session.open({ ...options, format: "openai-chat" }, undefined, 100)) && "open"; } catch (error) { return error; } };
     const before = open();
     await library.openSession({ ...options, store: "memory" });
     console.log(JSON.stringify([before.code, before.field, open()]));`,

@@ -2,22 +2,22 @@
 
 import { pack } from "../../pkg/dist/codec.js";
 import { toError } from "../../pkg/dist/effects.js";
+import { call } from "../../pkg/dist/engine.js";
 import { loadStage } from "../../pkg/dist/stages.js";
 import { bringTable } from "../../pkg/dist/table.js";
 import "../../pkg/dist/entry/main.js";
-import * as glue from "../../pkg/dist/wasm/core.js";
 
 await loadStage("rest");
 for (const model of ["gpt-4", "claude-3-5-haiku", "claude-opus-4-7", "gemini-2.5-pro", "llama-3.3-70b", "qwen3-coder"]) await bringTable({ model });
 
 /** What `estimateTokensDetailed` of native messages must return, or throw. */
 export function detailed(input, options = {}) {
-  return called(() => (typeof input === "string" ? glue.estimateTextDetailed(input, options) : glue.estimateDetailed(...packed(input), options)));
+  return called((glue) => (typeof input === "string" ? glue.estimateTextDetailed(input, options) : glue.estimateDetailed(...packed(input), options)));
 }
 
 /** What an exact tokenizer counts of messages: their texts, joined, and the tokens of the rest. */
 export function texts(messages, options = {}) {
-  const { bytes, ends, byRule } = called(() => glue.messageTexts(...packed(messages), options));
+  const { bytes, ends, byRule } = called((glue) => glue.messageTexts(...packed(messages), options));
   return { texts: Array.from(ends, (end, nth) => new TextDecoder().decode(bytes.subarray(nth === 0 ? 0 : ends[nth - 1], end))), byRule };
 }
 
@@ -28,7 +28,7 @@ function packed(input) {
 
 function called(work) {
   try {
-    return work();
+    return call(work);
   } catch (error) {
     throw error instanceof Error ? error : toError(error);
   }

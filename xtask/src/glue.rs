@@ -54,7 +54,7 @@ pub(crate) fn generate(
     if js.matches(MODULE_TEST).count() != 1 {
         return Err(format!("the glue does not hold `{MODULE_TEST}` once: adapt xtask/src/glue.rs").into());
     }
-    let js = without(&js.replace(MODULE_TEST, BYTES_TEST), &UNUSED)?;
+    let js = per_instance(&without(&js.replace(MODULE_TEST, BYTES_TEST), &UNUSED)?)?;
     let wasm = finish(&fs::read(folder.join("core_bg.wasm"))?)?;
     let whole = parts
         .later
@@ -62,7 +62,8 @@ pub(crate) fn generate(
         .fold([js.as_bytes(), &wasm].concat(), |whole, file| [whole, file.clone()].concat());
     let build = base16ct::lower::encode_string(&Sha256::digest(whole)[..8]);
     let wasm = stamped(&wasm, &build)?;
-    let types = without(&everywhere(&fs::read_to_string(folder.join("core.d.ts"))?)?, &[UNUSED_TYPE])?;
+    let mut types = without(&everywhere(&fs::read_to_string(folder.join("core.d.ts"))?)?, &[UNUSED_TYPE])?;
+    types.push_str(MAKE);
     Ok(Glue { wasm, js, types, build })
 }
 
@@ -75,6 +76,27 @@ const UNUSED: [(&str, &str); 3] = [
 
 /// The same of the declarations.
 const UNUSED_TYPE: (&str, &str) = ("export default function __wbg_init", "\n");
+
+/// The declaration of what is made by [`per_instance`]. All others say what that returns.
+const MAKE: &str = "\n/** The glue of one instance of the module, with a memory of its own. */\n\
+    export function makeGlue(): Omit<typeof import(\"./core.js\"), \"makeGlue\">;\n";
+
+/// Glue that several instances can be started with, each of which is gone with what is made of it: all of it in one function.
+fn per_instance(js: &str) -> Result<String> {
+    let mut names = vec!["initSync"];
+    let mut body = String::with_capacity(js.len());
+    for line in js.lines().filter(|line| *line != "export { initSync };") {
+        let inner = line.strip_prefix("export ").unwrap_or(line);
+        if inner != line {
+            let name = inner.strip_prefix("class ").or_else(|| inner.strip_prefix("function "));
+            let name = name.and_then(|name| name.split([' ', '(']).next());
+            names.push(name.ok_or("the glue exports in another way: adapt xtask/src/glue.rs")?);
+        }
+        body.push_str(inner);
+        body.push('\n');
+    }
+    Ok(format!("export function makeGlue() {{\n{body}return {{ {} }};\n}}\n", names.join(", ")))
+}
 
 /// A text without some of its parts.
 fn without(text: &str, parts: &[(&str, &str)]) -> Result<String> {

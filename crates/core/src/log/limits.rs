@@ -20,6 +20,8 @@ pub(crate) struct LimitsTold {
     bytes: bool,
 }
 
+crate::wire::record!(LimitsTold { cost = "cost", unreported = "unreported", bytes = "bytes" });
+
 impl State {
     /// Asks, before a prompt is made, whether the session may cost more.
     ///

@@ -16,6 +16,7 @@ pub(crate) mod migrations;
 pub(crate) mod offloads;
 mod open;
 pub(crate) mod packed;
+mod passed;
 mod pins;
 pub(crate) mod price;
 mod raw;

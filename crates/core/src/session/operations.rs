@@ -323,6 +323,28 @@ impl Session {
         self.look(|state| state.durable && is_news(state))
     }
 
+    /// True when a handle that opens it now and takes over what this one passes on is as this one: nothing of its context stands
+    /// in memory alone, or is under way.
+    ///
+    /// Errors: [`Code::Closed`].
+    pub fn can_pass_on(&self) -> Result<bool> {
+        Ok(self.look(State::can_pass_on)? && !self.slot.is_in_background())
+    }
+
+    /// What a handle that takes its place needs besides the store, as JSON text.
+    ///
+    /// Errors: [`Code::Closed`].
+    pub fn passed_on(&self) -> Result<String> {
+        self.look(State::passed_on)
+    }
+
+    /// Takes the place of a handle that passed this on.
+    ///
+    /// Errors: [`Code::Poisoned`] for anything else, [`Code::Closed`], [`Code::Conflict`].
+    pub fn take_over(&self, passed: &str) -> Result<()> {
+        self.slot.take()?.state_mut().take_over(passed)
+    }
+
     /// Refuses every later call.
     pub fn close(&self) {
         self.slot.close();
