@@ -10,7 +10,6 @@ use wasm_bindgen::prelude::*;
 /// The allocator of the system, with a sum.
 struct Counted;
 
-#[cfg(target_arch = "wasm32")]
 #[global_allocator]
 static ALLOCATOR: Counted = Counted;
 

@@ -106,7 +106,7 @@ test("P17: a family whose table came later counts as before", async (context) =>
 });
 
 test("P17: a session that cannot be opened again stays as it is", async (context) => {
-  const { openSession, grow, size } = await fresh(context);
+  const { openSession, grow } = await fresh(context);
   const store = openStore();
   let isDown = false;
   const { read, scan } = store;
