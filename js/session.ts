@@ -21,6 +21,7 @@ import type { Given } from "./given.js";
 import { engineOptions, hostOf, toResult, withFacts, type EngineResult, type Item } from "./options.js";
 import { News } from "./news.js";
 import { Persistence } from "./persistence.js";
+import { renewed } from "./renewal.js";
 import { checkPrepare, Prepares } from "./prepares.js";
 import { LACKING, type Opened, type Quarters, type Seat } from "./seat.js";
 import { after, isPromise } from "./store-calls.js";
@@ -241,31 +242,25 @@ class LiveSession<M extends Message> implements Session<M> {
     return begin(marked, id, { ...this.#host, signal: this.#options.signal }, store.caps.maxBatchOps);
   }
 
-  /**
-   * Opens it again where its engine has far more memory than is used: memory of WebAssembly never shrinks. The app's objects and
-   * listeners stay. Where that fails it stays as it is, and the next call meets what is wrong. Called by who has the turn.
-   */
+  /** Opens it again where its engine has far more memory than is used. The app's objects and listeners stay. Called by who has the
+   *  turn. */
   #renew(): MaybePromise<void> {
     if (this.#seat.isOutdated() && !this.#turns.isBeside) return this.#reopened();
   }
 
   async #reopened(): Promise<void> {
-    const [quarters, before] = [this.#quarters, this.#seat];
-    try {
-      await before.drive<void>((handle) => handle.keepUsage(), this.#host);
-      const passed = await before.ask<string>((handle) => handle.passedOn(), this.#host);
-      await quarters.started();
-      await quarters.ready(this.#values);
-      const { handle, messages } = await this.#opened(this.#id, ({ goal: _, ...values }, ...how) => openWith(quarters, values, ...how));
-      const seat = quarters.seat(handle);
-      await seat.ask<void>((handle) => handle.takeOver(passed), this.#host);
-      if (messages < this.#cache.length || this.#turns.isBeside) return seat.end();
-      this.#seat = seat;
-      this.#cache.goOn(seat.log);
-      before.end();
-    } catch {
-      // The session of before is open.
-    }
+    const before = this.#seat;
+    const seat = await renewed(this.#quarters, before, {
+      host: this.#host,
+      values: this.#values,
+      // The goal is the one that was set last.
+      open: () => this.#opened(this.#id, ({ goal: _, ...values }, ...how) => openWith(this.#quarters, values, ...how)),
+      isSame: (messages) => messages >= this.#cache.length && !this.#turns.isBeside,
+    });
+    if (!seat) return;
+    this.#seat = seat;
+    this.#cache.goOn(seat.log);
+    before.end();
   }
 
   /** Has `usage` count the system prompt where it shows what another thread answered last. */

@@ -116,7 +116,8 @@ test("P17: a session that cannot be opened again stays as it is", async (context
       return call(...given);
     };
   }
-  const session = await openSession({ ...SMALL, id: "a", store });
+  const logged = [];
+  const session = await openSession({ ...SMALL, id: "a", store, logger: (level, line) => logged.push(`${level}: ${line}`) });
   const given = chat(2);
   await session.append(...given);
   await session.prepare();
@@ -129,6 +130,9 @@ test("P17: a session that cannot be opened again stays as it is", async (context
     given.push(...chat(1, given.length));
     await session.append(...given.slice(-2));
   }
+  const [failed, done] = logged.filter((line) => line.includes("fresh engine"));
+  assert.match(failed, /^info: .* could not be opened in a fresh engine, and goes on in this one: .*down/);
+  assert.match(done, /^info: .* goes on in a fresh engine/);
   await session.close();
 });
 
