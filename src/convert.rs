@@ -45,8 +45,10 @@ pub(crate) fn missing_table(given: JsValue) -> Thrown<Option<Family>> {
     Ok(settings.estimator.counts_for().filter(|family| !family.is_there()))
 }
 
-/// The JSON texts in `bytes`; text `i` ends at `ends[i]`.
-pub(crate) fn bodies(bytes: &[u8], ends: &[u32]) -> Thrown<Vec<Rc<str>>> {
+/// The JSON texts in `bytes`; text `i` ends at `ends[i]`. Where it is given `bytes` for good, nothing holds them a second time
+/// while an operation goes on: they may be a message of many megabytes.
+pub(crate) fn bodies(bytes: impl AsRef<[u8]>, ends: &[u32]) -> Thrown<Vec<Rc<str>>> {
+    let bytes = bytes.as_ref();
     let mut start = 0;
     let mut bodies = Vec::with_capacity(ends.len());
     for (index, end) in ends.iter().enumerate() {

@@ -114,21 +114,21 @@ pub fn assumes_window(given: JsValue) -> Thrown<bool> {
 
 /// Compacts a history once, storing nothing: `{ items, result }`.
 #[wasm_bindgen(js_name = compactOnce)]
-pub fn compact_once(bytes: &[u8], ends: &[u32], given: JsValue) -> Thrown<Begun> {
+pub fn compact_once(bytes: Vec<u8>, ends: &[u32], given: JsValue) -> Thrown<Begun> {
     let (settings, bodies) = (settings(given)?, bodies(bytes, ends)?);
     Ok(Operation::of_compact(move |stage| (stage.once)(settings, bodies)))
 }
 
 /// Compacts a history when that is due, from where `state` left off: `{ items, result, state? }`.
 #[wasm_bindgen(js_name = compactCarried)]
-pub fn compact_carried(bytes: &[u8], ends: &[u32], given: JsValue, state: Option<String>) -> Thrown<Begun> {
+pub fn compact_carried(bytes: Vec<u8>, ends: &[u32], given: JsValue, state: Option<String>) -> Thrown<Begun> {
     let (settings, bodies) = (settings(given)?, bodies(bytes, ends)?);
     Ok(Operation::of_compact(move |stage| (stage.carried)(settings, bodies, state)))
 }
 
 /// What a session with these messages would do next.
 #[wasm_bindgen(js_name = planOnce)]
-pub fn plan_once(bytes: &[u8], ends: &[u32], given: JsValue) -> Thrown<Begun> {
+pub fn plan_once(bytes: Vec<u8>, ends: &[u32], given: JsValue) -> Thrown<Begun> {
     let (settings, bodies) = (settings(given)?, bodies(bytes, ends)?);
     Ok(Operation::of_compact(move |stage| (stage.plan_once)(settings, bodies)))
 }

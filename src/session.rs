@@ -53,7 +53,7 @@ impl Session {
     #[wasm_bindgen(js_name = recallCarried)]
     pub fn recall_carried(
         given: JsValue,
-        bytes: &[u8],
+        bytes: Vec<u8>,
         ends: &[u32],
         state: Option<String>,
         max_batch_ops: usize,
@@ -63,12 +63,12 @@ impl Session {
     }
 
     /// `{ places, format? }`.
-    pub fn append(&self, bytes: &[u8], ends: &[u32]) -> Thrown<Begun> {
+    pub fn append(&self, bytes: Vec<u8>, ends: &[u32]) -> Thrown<Begun> {
         Ok(Operation::new(self.core.append(bodies(bytes, ends)?), to_js).begin())
     }
 
     /// `{ appended, recognized, replaced?, branchedAt?, alignedAt?, places, same, format, again? }`.
-    pub fn sync(&self, known: usize, bytes: &[u8], ends: &[u32]) -> Thrown<Begun> {
+    pub fn sync(&self, known: usize, bytes: Vec<u8>, ends: &[u32]) -> Thrown<Begun> {
         Ok(Operation::new(self.core.sync(known, bodies(bytes, ends)?), to_js).begin())
     }
 
@@ -83,7 +83,7 @@ impl Session {
     #[wasm_bindgen(js_name = appendAndPrepare)]
     pub fn append_and_prepare(
         &self,
-        bytes: &[u8],
+        bytes: Vec<u8>,
         ends: &[u32],
         overflow: bool,
         since: f64,

@@ -195,8 +195,8 @@ export const s1summary = [
     id: "S1.11",
     what: "the context changes before the commit",
     file: `${core}/log/stored/change.rs`,
-    from: "        match self.commit(io, batch, Some(change)).await {",
-    to: "        self.state_mut().context = after.clone();\n        match self.commit(io, batch, Some(change)).await {",
+    from: "        match self.commit(io, batch, Vec::new(), Some(change)).await {",
+    to: "        self.state_mut().context = after.clone();\n        match self.commit(io, batch, Vec::new(), Some(change)).await {",
     tests: ["compact_faults"],
   },
   {

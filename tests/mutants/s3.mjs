@@ -360,8 +360,8 @@ export const s3 = [
     id: "S3.8",
     what: "a result of the limit is too large",
     file: `${core}/compaction/admit.rs`,
-    from: "estimator.text(piece.text) <= limit",
-    to: "estimator.text(piece.text) < limit",
+    from: "piece.tokens(view) <= limit",
+    to: "piece.tokens(view) < limit",
     tests: ["layered_rules"],
   },
   {

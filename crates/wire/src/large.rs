@@ -48,7 +48,7 @@ fn text(json: &str) -> Option<Cow<'_, str>> {
     if !json.contains('\\') {
         return Some(Cow::Borrowed(json));
     }
-    let mut text = String::with_capacity(json.len());
+    let mut text = String::with_capacity(room(json));
     let mut rest = json;
     while !rest.is_empty() {
         let (piece, next) = rest.split_at_checked(cut(rest))?;
@@ -56,6 +56,25 @@ fn text(json: &str) -> Option<Cow<'_, str>> {
         rest = next;
     }
     Some(Cow::Owned(text))
+}
+
+/// Bytes that a text takes, from its JSON. It is read into no more room: so it fits into what the buffer left free in which the
+/// message came.
+fn room(json: &str) -> usize {
+    let (mut room, mut rest) = (json.len(), json);
+    while let Some((_, escape)) = rest.split_once('\\') {
+        let unit = escape.strip_prefix('u').and_then(|unit| u16::from_str_radix(unit.get(..4)?, 16).ok());
+        let (letters, bytes) = match unit {
+            None => (1, 1),
+            // The second of a pair, which has four bytes.
+            Some(0..=0x7F | 0xDC00..=0xDFFF) => (5, 1),
+            Some(0x80..=0x7FF) => (5, 2),
+            Some(_) => (5, 3),
+        };
+        room = room.saturating_sub(1 + letters - bytes);
+        rest = escape.get(letters..).unwrap_or_default();
+    }
+    room
 }
 
 /// Where the first piece of a text ends: in no character, no escape and no pair of them.
@@ -116,7 +135,7 @@ impl<'de> Deserialize<'de> for RawFields<'de> {
 
 #[cfg(test)]
 mod tests {
-    use super::{LARGE, parse};
+    use super::{LARGE, parse, room, text};
     use serde_json_borrow::Value;
 
     fn plain(json: &str) -> Option<Value<'_>> {
@@ -152,6 +171,23 @@ mod tests {
             let json = format!("\"{}{}\"", "a".repeat(shift), "\\ud83d\\ude00\\u00e9".repeat(LARGE / 9));
             assert!(parse(&json).is_some());
             assert_eq!(parse(&json), plain(&json));
+        }
+    }
+
+    #[test]
+    fn p14_a_text_takes_no_more_room_than_it_has_bytes() {
+        let pieces = [
+            r"a line\n",
+            r#"\"a\\b\"\t"#,
+            r"\u001b[0m",
+            r"\u00e9",
+            r"\u6f22 \\u6f22",
+            r"\ud83d\ude00",
+            "漢字 \u{1F600}",
+        ];
+        for piece in pieces {
+            let json = piece.repeat(1_000);
+            assert_eq!(text(&json).map(|text| text.len()), Some(room(&json)), "{piece}");
         }
     }
 

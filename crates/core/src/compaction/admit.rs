@@ -1,7 +1,8 @@
 //! Results that are too large to stand in a prompt even once (`S3.8`).
 
 use super::calls::{Answered, answered};
-use super::replace::{Move, Replacement, joined, moves};
+use super::replace::{joined, moves};
+use super::replacement::{Move, Replacement};
 use super::reread::{self, may_reread};
 use super::rung::{RungSpec, RungWork};
 use crate::context::{Item, Placeholder};
@@ -57,13 +58,13 @@ fn large(view: &View) -> Result<Vec<Move>> {
         return Ok(Vec::new());
     }
     let numbers = view.settings.numbers.layered;
-    let (estimator, limit) = (view.settings.estimator, numbers.large_output_tokens);
+    let limit = numbers.large_output_tokens;
     let own = limits(view)?;
     let least = own.values().copied().min().map_or(limit, |own| own.min(limit));
     let is_large = |item: &Item| item.size.tokens > least;
     moves(view, 0.., Placeholder::Preview, &is_large, |piece| {
         let limit = own.get(&(piece.place.index, piece.nth)).copied().unwrap_or(limit);
-        if estimator.text(piece.text) <= limit {
+        if piece.tokens(view) <= limit {
             return None;
         }
         // What is hardly shorter than the result is no preview of it.
@@ -75,7 +76,7 @@ fn large(view: &View) -> Result<Vec<Move>> {
                 "Output too large, the rest is left out; look up a part of it if needed. Preview:\n{preview}..."
             ),
         };
-        Some(Replacement::new(&view.references, piece, Placeholder::Preview, write))
+        Some(Replacement::new(view, piece, Placeholder::Preview, write))
     })
 }
 

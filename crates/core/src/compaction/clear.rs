@@ -2,7 +2,8 @@
 //! the preset or an option says so without the long texts of their inputs.
 
 use super::calls::{Answered, answered};
-use super::replace::{Move, Replacement, joined, moves};
+use super::replace::{joined, moves};
+use super::replacement::{Move, Replaceable, Replacement};
 use super::rung::{MOVES_LATER, RungSpec, RungWork};
 use super::superseded::{ResultStanding, standings};
 use crate::context::{Item, Offload, Place, Placeholder, Totals};
@@ -39,15 +40,14 @@ fn propose(view: &View) -> Result<Vec<Move>> {
     if view.settings.numbers.layered.every_turn {
         return Ok(all);
     } else if !old.iter().any(|result| is_kept(&result)) {
-        return Ok(what_pays(view, all));
+        return what_pays(view, all);
     }
     let first = Leaving::of(view, old.iter().filter(|result| !is_kept(result)));
     let found: Vec<_> = all.iter().filter_map(|planned| first.part_of(planned)).collect();
     if !view.usage.is_due {
-        return Ok(what_pays(view, found));
+        return what_pays(view, found);
     }
-    let freed =
-        found.iter().flat_map(|planned| &planned.blobs).map(|new| new.frees(view.settings.estimator)).sum();
+    let freed = found.iter().map(|planned| planned.frees(view)).sum::<Result<usize>>()?;
     let is_enough = view.usage.after(0, freed) <= view.settings.threshold.tokens;
     Ok(if is_enough { found } else { all })
 }
@@ -63,8 +63,7 @@ fn all_of(view: &View, old: &[(Answered, ResultStanding)]) -> Result<Vec<Move>> 
     if old.is_empty() {
         return Ok(Vec::new());
     }
-    let estimator = view.settings.estimator;
-    let is_large = |text: &str| estimator.text(text) > numbers.clear_min_tokens;
+    let is_large = |piece: Replaceable<'_>| piece.tokens(view) > numbers.clear_min_tokens;
     let leaving = Leaving::of(view, old);
     let since: HashMap<_, _> = old
         .iter()
@@ -73,17 +72,17 @@ fn all_of(view: &View, old: &[(Answered, ResultStanding)]) -> Result<Vec<Move>> 
     let leaves = |item: &Item| holds(item, &leaving.results);
     let mut found = moves(view, 0.., Placeholder::Cleared, &leaves, |piece| {
         let of = (piece.place.index, piece.nth);
-        let clears = leaving.results.contains(&of) && is_large(piece.text);
+        let clears = leaving.results.contains(&of) && is_large(piece);
         clears.then(|| match view.settings.preset.stubs {
             true => Replacement::stub(view, piece, since.get(&of).copied()),
-            false => Replacement::new(&view.references, piece, Placeholder::Cleared, |_| CLEARED.to_string()),
+            false => Replacement::new(view, piece, Placeholder::Cleared, |_| CLEARED.to_string()),
         })
     })?;
     if numbers.clear_inputs {
         let calls = |item: &Item| holds(item, &leaving.calls);
         found.extend(moves(view, 0.., Placeholder::Input, &calls, |piece| {
-            let clears = leaving.calls.contains(&(piece.place.index, piece.nth)) && is_large(piece.text);
-            clears.then(|| Replacement::input(&view.references, piece))?
+            let clears = leaving.calls.contains(&(piece.place.index, piece.nth)) && is_large(piece);
+            clears.then(|| Replacement::input(view, piece))?
         })?);
     }
     Ok(joined(found))
@@ -168,18 +167,17 @@ pub(super) fn may_clear(view: &View) -> bool {
 /// (`n > (write − read) × s / (read × c)`, and results go in batches). Where prices decide, no more are expected than come
 /// before the next summary, and what is fetched again counts. A session that is full clears everything: it would summarise
 /// otherwise.
-fn what_pays(view: &View, found: Vec<Move>) -> Vec<Move> {
+fn what_pays(view: &View, found: Vec<Move>) -> Result<Vec<Move>> {
     if view.usage.is_due {
-        return found;
+        return Ok(found);
     }
     let (mut paying, mut from) = (ClearGain::new(view), found.len());
     for (nth, planned) in found.iter().enumerate().rev() {
-        let frees = planned.blobs.iter().map(|new| new.frees(view.settings.estimator)).sum();
-        if paying.clear(planned.at, frees) {
+        if paying.clear(planned.at, planned.frees(view)?) {
             from = nth;
         }
     }
-    found.into_iter().skip(from).collect()
+    Ok(found.into_iter().skip(from).collect())
 }
 
 /// What a batch saves that begins at some message, from the last to the first.

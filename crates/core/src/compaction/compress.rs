@@ -3,7 +3,8 @@
 
 use super::ask::{Ask, Spent};
 use super::redaction::redact;
-use super::replace::{self, Move, Replaceable, Replacement, joined, moves};
+use super::replace::{self, joined, moves};
+use super::replacement::{Move, Replaceable, Replacement};
 use super::result::Edit;
 use super::rung::{Climbed, Run, RungSpec, RungWork};
 use super::strategy::{Known, Strategy};
@@ -17,6 +18,7 @@ use crate::step::{Io, LogLevel, Purpose};
 use crate::summary::result::ToolPurpose;
 use crate::text;
 use crate::wire;
+use std::cell::OnceCell;
 use std::collections::HashMap;
 
 /// A chunk whose call failed keeps this many characters (`S2.3`).
@@ -138,7 +140,7 @@ fn most(view: &View) -> Result<Vec<Move>> {
     };
     moves(view, 0.., Placeholder::Compressed, &|_| true, |piece| {
         let may = is_long(piece.text.chars().count());
-        may.then(|| Replacement::new(&view.references, piece, Placeholder::Compressed, |_| String::new()))
+        may.then(|| Replacement::new(view, piece, Placeholder::Compressed, |_| String::new()))
     })
 }
 
@@ -149,10 +151,7 @@ pub(super) const RUNG: RungSpec = RungSpec {
     work: RungWork::Steps {
         waits: None,
         apply: |run, done| Box::pin(apply(run, done)),
-        least: |view, least| {
-            least.replace(view, most(view)?);
-            Ok(())
-        },
+        least: |view, least| least.replace(view, most(view)?),
     },
     idle: |_| Some("no tool result is left to compress"),
 };
@@ -404,8 +403,9 @@ async fn commit(run: &Run<'_>, job: &Job, found: &[Found], texts: Vec<Option<Str
     for (found, text) in found.iter().zip(texts) {
         let Some(text) = text else { continue };
         let Some(item) = view.context.get(found.at) else { continue };
-        let piece = Replaceable { item, place: found.place, nth: found.nth, text: &found.text };
-        let new = Replacement::new(&view.references, piece, Placeholder::Compressed, |_| text);
+        let (place, nth, tokens) = (found.place, found.nth, &OnceCell::new());
+        let piece = Replaceable { item, place, nth, text: &found.text, tokens };
+        let new = Replacement::new(&view, piece, Placeholder::Compressed, |_| text);
         moves.push(Move { at: found.at, item: item.clone(), blobs: vec![new] });
     }
     let edit = replace::run(run, Rung::Compress, joined(moves), job.closing()).await?;

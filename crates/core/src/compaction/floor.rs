@@ -3,7 +3,8 @@
 use super::cut::Proposal;
 use super::ladder::rungs;
 use super::last;
-use super::replace::{self, Move};
+use super::replace;
+use super::replacement::Move;
 use super::result::CompactionResult;
 use super::rung::RungWork;
 use crate::context::{Item, Origin, Place};
@@ -64,7 +65,7 @@ pub(super) async fn floor(io: &Io, view: &View, trigger: Trigger, failed: bool) 
     let mut least = Least { trigger, failed, proposal: None, ages: false, shortest: HashMap::new() };
     for rung in rungs(&view.settings.rungs) {
         match rung.work {
-            RungWork::Moves(_, most) => least.replace(view, most(view)?),
+            RungWork::Moves(_, most) => least.replace(view, most(view)?)?,
             RungWork::Steps { least: leaves, .. } => leaves(view, &mut least)?,
         }
     }
@@ -152,20 +153,20 @@ pub(super) struct Least {
 
 impl Least {
     /// The same where these moves are made, too.
-    pub(super) fn replace(&mut self, view: &View, moves: Vec<Move>) {
+    pub(super) fn replace(&mut self, view: &View, moves: Vec<Move>) -> Result<()> {
         for Move { at, item, blobs } in moves {
             for blob in blobs {
                 let key = (at, blob.blob.offload.order());
                 let tokens = view.settings.estimator.text(&blob.text);
                 // The encoding of an image is no text that counts.
-                let is_longer =
-                    !blob.blob.offload.is_media() && tokens >= view.settings.estimator.text(&blob.blob.text);
+                let is_longer = !blob.blob.offload.is_media() && tokens >= blob.stands_for(view, &item)?;
                 if is_longer || self.shortest.get(&key).is_some_and(|(least, _)| *least <= tokens) {
                     continue;
                 }
                 self.shortest.insert(key, (tokens, Move { at, item: item.clone(), blobs: vec![blob] }));
             }
         }
+        Ok(())
     }
 
     /// The same session with each result and input as short as that.

@@ -2,7 +2,8 @@
 //! first, then inputs of calls, then what the user pasted, the newest too. Pinned messages stay word for word.
 
 use super::call::CallCost;
-use super::replace::{Move, Replacement, ends, joined, moves};
+use super::replace::{ends, joined, moves};
+use super::replacement::{Move, Replacement};
 use super::rung::{Climbed, Run, carry_out};
 use crate::context::{Item, Placeholder};
 use crate::error::Result;
@@ -37,7 +38,7 @@ fn propose(view: &View, excess: usize, may: &dyn Fn(usize) -> bool) -> Result<Ve
     if found.frees < excess && !view.settings.app_counts {
         return Ok(Vec::new());
     }
-    Ok(found.least(view, excess))
+    found.least(view, excess)
 }
 
 /// Does so, where that frees `excess` tokens; otherwise it would change the context in vain.
@@ -82,14 +83,12 @@ struct Oversized {
 
 impl Oversized {
     fn of(view: &View, cap: usize, may: &dyn Fn(usize) -> bool) -> Result<Oversized> {
-        let estimator = view.settings.estimator;
         let may = |item: &Item| item.origin.place().is_some_and(|place| may(place.index));
-        let is_large = |text: &str| estimator.text(text) > cap;
         let of_kind = |how| {
             moves(view, 0.., how, &may, |piece| {
-                is_large(piece.text).then(|| match how {
-                    Placeholder::Input => Replacement::input(&view.references, piece),
-                    _ => Some(Replacement::new(&view.references, piece, how, |reference| {
+                (piece.tokens(view) > cap).then(|| match how {
+                    Placeholder::Input => Replacement::input(view, piece),
+                    _ => Some(Replacement::new(view, piece, how, |reference| {
                         ends(view, reference, piece.text, cap / 2)
                     })),
                 })?
@@ -97,13 +96,12 @@ impl Oversized {
         };
         let kinds = [Placeholder::Preview, Placeholder::Input, Placeholder::Text];
         let moves = kinds.into_iter().map(of_kind).collect::<Result<Vec<_>>>()?;
-        let blobs = moves.iter().flatten().flat_map(|planned| &planned.blobs);
-        let frees = blobs.map(|new| new.frees(estimator)).sum();
+        let frees = moves.iter().flatten().map(|planned| planned.frees(view)).sum::<Result<usize>>()?;
         Ok(Oversized { moves, frees })
     }
 
     /// The largest of each kind, until enough is freed; one move for a message.
-    fn least(self, view: &View, excess: usize) -> Vec<Move> {
+    fn least(self, view: &View, excess: usize) -> Result<Vec<Move>> {
         let (mut freed, all) = (0, view.settings.app_counts);
         let mut chosen = Vec::new();
         for kind in self.moves {
@@ -111,15 +109,15 @@ impl Oversized {
                 blobs.into_iter().map(move |new| (at, item.clone(), new))
             });
             for (at, item, new) in
-                order::by_key(blobs.collect(), |(.., new)| u64::MAX - new.blob.text.len() as u64)
+                order::by_key(blobs.collect(), |(.., new)| u64::MAX - new.blob.bytes as u64)
             {
                 if freed >= excess && !all {
                     break;
                 }
-                freed += new.frees(view.settings.estimator);
+                freed += new.frees(view, &item)?;
                 chosen.push(Move { at, item, blobs: vec![new] });
             }
         }
-        joined(chosen)
+        Ok(joined(chosen))
     }
 }

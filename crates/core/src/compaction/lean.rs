@@ -1,7 +1,8 @@
 //! A change of the context, completed: what is told as what differs from a result that leaves the context is whole again, or
 //! is a reference of its own (`X2`).
 
-use super::replace::{Replaceable, mark};
+use super::replace::mark;
+use super::replacement::Replaceable;
 use crate::context::{Basis, Context, Item, Offload, Origin, Placeholder, Splice, unfounded};
 use crate::error::{Code, Error, Result};
 use crate::log::{Cause, ContextChange, LogReader, SessionGuard, View, measure};
@@ -9,6 +10,7 @@ use crate::message::Message;
 use crate::order;
 use crate::step::Io;
 use crate::wire;
+use std::cell::OnceCell;
 use std::rc::Rc;
 
 /// What becomes of the newest result that leans on one which leaves.
@@ -121,7 +123,8 @@ impl CompletedChange<'_> {
                 }
                 None => {
                     left.push(Offload { how: Placeholder::Reference, basis: None, ..offload.clone() });
-                    let piece = Replaceable { item, place, nth: offload.nth, text: "" };
+                    let (nth, tokens) = (offload.nth, &OnceCell::new());
+                    let piece = Replaceable { item, place, nth, text: "", tokens };
                     mark(self.view, piece, None, offload.chars, &offload.reference)
                 }
             };

@@ -2,7 +2,8 @@
 //! it dies of tokens.
 
 use super::call::CallCost;
-use super::replace::{Move, Replacement, leaning, reference_of};
+use super::replace::{leaning, reference_of};
+use super::replacement::{Move, Replacement};
 use super::rung::{Climbed, MOVES_LATER, Run, RungSpec, RungWork, carry_out};
 use crate::context::{Item, Offload, Place, Placeholder, RECALL_READ};
 use crate::error::Result;
@@ -31,10 +32,7 @@ pub(super) const RUNG: RungSpec = RungSpec {
     work: RungWork::Steps {
         waits: None,
         apply: |run, done| Box::pin(leave(run, done)),
-        least: |view, least| {
-            least.replace(view, propose(view)?);
-            Ok(())
-        },
+        least: |view, least| least.replace(view, propose(view)?),
     },
     idle: |trigger| match trigger {
         Trigger::Manual => Some(MOVES_LATER),
@@ -101,7 +99,7 @@ fn propose(view: &View) -> Result<Vec<Move>> {
                 break;
             }
             let new = media.leaves(view, gone + blobs.len());
-            left = left.saturating_sub(new.blob.text.len().saturating_sub(new.text.len() + FRAME));
+            left = left.saturating_sub(new.blob.bytes.saturating_sub(new.text.len() + FRAME));
             blobs.push(new);
         }
         if !blobs.is_empty() {
@@ -156,10 +154,8 @@ impl OldMedia {
         let text = if told.is_empty() { stands } else { format!("{stands} ({})", told.join("; ")) };
         let offload =
             Offload { nth, reference, sha256: ids::sha256_hex(block.as_bytes()), chars: 0, how, basis: None };
-        Replacement {
-            blob: NewBlob { index: place.index, offload, text: block.into(), logged: Some(place.seq) },
-            text,
-        }
+        let blob = NewBlob::new(place.index, offload, &block, Some(place.seq));
+        Replacement { blob, text, tokens: None }
     }
 }
 
@@ -167,7 +163,11 @@ impl OldMedia {
 pub(super) fn without(format: Format, message: &Value<'_>, mut media: Vec<&Replacement>) -> Option<String> {
     let edited = wire::with_media_texts(format, message, &mut |shown| {
         let block = shown.json();
-        let at = media.iter().position(|new| *new.blob.text == *block)?;
+        // Few are as long: no other is hashed.
+        let is_it = |NewBlob { bytes, offload, .. }: &NewBlob| {
+            *bytes == block.len() && offload.sha256 == ids::sha256_hex(block.as_bytes())
+        };
+        let at = media.iter().position(|new| is_it(&new.blob))?;
         Some(media.remove(at).text.clone())
     });
     edited.filter(|_| media.is_empty())

@@ -28,6 +28,7 @@ mod process;
 pub(crate) mod reasoning;
 mod redaction;
 mod replace;
+mod replacement;
 mod reread;
 mod result;
 mod rung;

@@ -1,6 +1,7 @@
 //! Tool results out to the store, references in (`S1.1`, `S1.2`).
 
-use super::replace::{Move, Replacement, mark, moves};
+use super::replace::{mark, moves};
+use super::replacement::{Move, Replacement};
 use super::rung::{MOVES_LATER, RungSpec, RungWork};
 use crate::context::Placeholder;
 use crate::error::Result;
@@ -32,7 +33,7 @@ fn propose(view: &View) -> Result<Vec<Move>> {
         let long = piece.text.chars().count() > numbers.min_chars;
         long.then(|| match view.settings.preset.stubs {
             true => Replacement::stub(view, piece, None),
-            false => Replacement::new(&view.references, piece, Placeholder::Reference, |at| {
+            false => Replacement::new(view, piece, Placeholder::Reference, |at| {
                 // The document has no more than the reference; a model that has the tool is told of it.
                 if view.references.by_model {
                     mark(view, piece, None, piece.text.chars().count(), at)

@@ -2,7 +2,8 @@
 //! whatever they are (`S4.6`).
 
 use super::calls::{Answered, answered};
-use super::replace::{Move, Replaceable, Replacement, moves};
+use super::replace::moves;
+use super::replacement::{Move, Replaceable, Replacement};
 use super::rung::{MOVES_LATER, RungSpec, RungWork};
 use super::shape::{digest, is_error, is_structured};
 use crate::context::{Item, KnownCall, Placeholder};
@@ -54,7 +55,7 @@ fn propose(view: &View) -> Result<Vec<Move>> {
     moves(view, 0.., Placeholder::Processed, &|item| is_large(view, item), |piece| {
         let Replaceable { place, nth, text, .. } = piece;
         let (kind, call) = kinds.get(&(place.index, nth))?;
-        let tokens = estimator.text(text);
+        let tokens = piece.tokens(view);
         let kept = tokens < numbers.min_tokens
             || tokens < numbers.structured_min_tokens && is_structured(text)
             || is_error(text);
@@ -65,6 +66,6 @@ fn propose(view: &View) -> Result<Vec<Move>> {
         let smaller = estimator.text(&write(&"x".repeat(30))) < tokens;
         // What takes much of the window is no digest of it.
         let short = estimator.text(&digest) <= settings.hard_limit / 4;
-        (smaller && short).then(|| Replacement::new(&view.references, piece, Placeholder::Processed, write))
+        (smaller && short).then(|| Replacement::new(view, piece, Placeholder::Processed, write))
     })
 }

@@ -3,114 +3,29 @@
 
 use super::calls::facts;
 use super::lean::{self, Newest};
+use super::replacement::{Move, Replaceable, Replacement};
 use super::result::{Edit, OffloadReport};
 use super::rung::Run;
 use super::{media, offload, reasoning};
-use crate::context::{
-    ExchangePart, Item, MessageSource, Offload, Origin, Place, Placeholder, RECALL_READ, Splice,
-};
+use crate::context::{ExchangePart, Item, MessageSource, Offload, Origin, Placeholder, RECALL_READ, Splice};
 use crate::error::{Code, Error, Result};
 use crate::keys::ids;
-use crate::log::{Closing, ContextChange, NewBlob, References, View, measure};
+use crate::log::{Closing, ContextChange, NewBlob, View, measure};
 use crate::message::Role;
 use crate::order;
 use crate::policy::Rung;
 use crate::recall::Answers;
 use crate::step::{Effect, Io, LogLevel, Notice, Progress, Stage};
 use crate::text;
-use crate::tokens::Estimator;
 use crate::wire::{self, Format};
 use serde_json_borrow::Value;
+use std::cell::OnceCell;
 use std::collections::HashMap;
 use std::ops::{Bound, RangeBounds};
 use std::rc::Rc;
 
-/// One message with results or inputs to replace.
-#[derive(Debug, Clone)]
-pub(super) struct Move {
-    /// Position in the context.
-    pub(crate) at: usize,
-    /// The message.
-    pub(crate) item: Item,
-    /// The results.
-    pub(crate) blobs: Vec<Replacement>,
-}
-
 /// Messages before a result among which its call is looked for: calls that run side by side have their results in as many.
 const NEAR: usize = 16;
-
-/// A result or an input on its way to the store, and what stands where it was.
-#[derive(Debug, Clone)]
-pub(super) struct Replacement {
-    /// The result.
-    pub(crate) blob: NewBlob,
-    /// What stands there now.
-    pub(crate) text: String,
-}
-
-/// A text of the context that may be replaced.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Replaceable<'a> {
-    /// Its message.
-    pub(super) item: &'a Item,
-    /// Where that is.
-    pub(super) place: Place,
-    /// Which of its kind in the message, from 0.
-    pub(super) nth: usize,
-    /// The text.
-    pub(super) text: &'a str,
-}
-
-impl Replacement {
-    /// With what `write` makes of its reference in its place.
-    pub(super) fn new(
-        references: &References,
-        Replaceable { place, nth, text, .. }: Replaceable<'_>,
-        how: Placeholder,
-        write: impl FnOnce(&str) -> String,
-    ) -> Self {
-        let reference = reference_of(&references.secret, place.index, how, nth);
-        let stands = write(&reference);
-        let sha256 = ids::sha256_hex(text.as_bytes());
-        let offload = Offload { nth, reference, sha256, chars: text.chars().count(), how, basis: None };
-        let logged = references.logged.then_some(place.seq);
-        Replacement { blob: NewBlob { index: place.index, offload, text: text.into(), logged }, text: stands }
-    }
-
-    /// With what tells a model whether to read it again: what it is the result of, what became of that since (`since`), its length,
-    /// what reads it, how it began.
-    pub(super) fn stub(view: &View, piece: Replaceable<'_>, since: Option<&str>) -> Self {
-        let mut stub = Replacement::new(&view.references, piece, Placeholder::Preview, |_| String::new());
-        let Offload { chars, reference, .. } = &stub.blob.offload;
-        stub.text = begins(mark(view, piece, since, *chars, reference), piece.text);
-        stub
-    }
-
-    /// The input of a call, with a reference in place of its long texts; nothing when it has none.
-    pub(super) fn input(references: &References, piece: Replaceable<'_>) -> Option<Self> {
-        let mut value: Value<'_> = serde_json::from_str(piece.text).ok().filter(Value::is_object)?;
-        let mut new = Replacement::new(references, piece, Placeholder::Input, |_| String::new());
-        let reference = &new.blob.offload.reference;
-        let write = |text: &str| {
-            let chars = text.chars().count();
-            let told = match references.named {
-                true => format!("Tool input is at: {reference} ({chars} characters)"),
-                false => format!("Tool input of {chars} characters, left out"),
-            };
-            (chars > LONG_TEXT).then(|| begins(told, text))
-        };
-        if !replace_texts(&mut value, &write) {
-            return None;
-        }
-        new.text = crate::wire::ordered_json(&value);
-        Some(new)
-    }
-
-    /// Tokens that it frees, by the estimate.
-    pub(super) fn frees(&self, estimator: Estimator) -> usize {
-        estimator.text(&self.blob.text).saturating_sub(estimator.text(&self.text))
-    }
-}
 
 /// Where a result is, and what it is the result of: `Tool result is at: off_… (Read src/a.ts; 8,400 characters; read it with
 /// recall_read)`, or `Tool result left out; look it up again if needed (Read src/a.ts; 8,400 characters)`.
@@ -163,7 +78,7 @@ pub(super) fn ends(view: &View, reference: &str, text: &str, tokens: usize) -> S
 }
 
 /// What stands for a text, with how that begins.
-fn begins(mut stands: String, text: &str) -> String {
+pub(super) fn begins(mut stands: String, text: &str) -> String {
     if let Some(line) = first_line(text) {
         stands += BEGINS;
         stands += &line;
@@ -180,31 +95,6 @@ pub(crate) fn first_line(text: &str) -> Option<String> {
     line.map(|line| text::range(line.trim(), 0, Some(FIRST_LINE)))
 }
 
-/// Replaces the texts in a value for which `write` has something else; true when there was one.
-fn replace_texts(value: &mut Value<'_>, write: &impl Fn(&str) -> Option<String>) -> bool {
-    match value {
-        Value::Str(text) => {
-            let Some(stands) = write(text) else { return false };
-            *text = stands.into();
-            true
-        }
-        // Every value is visited: `any` would stop at the first that was replaced.
-        Value::Array(values) => {
-            values.iter_mut().map(|value| replace_texts(value, write)).filter(|replaced| *replaced).count()
-                > 0
-        }
-        Value::Object(fields) => {
-            let keys: Vec<String> = fields.keys().map(str::to_string).collect();
-            let replaced =
-                |key: &&String| fields.get_mut(key).is_some_and(|value| replace_texts(value, write));
-            keys.iter().filter(replaced).count() > 0
-        }
-        _ => false,
-    }
-}
-
-/// Texts of an input that are no longer than this stay in it, in characters.
-const LONG_TEXT: usize = 300;
 /// Characters of a result's first line in the place of the result.
 const FIRST_LINE: usize = 120;
 
@@ -254,7 +144,8 @@ pub(super) fn moves(
             is_result || with_text(view.format, &value, &new.blob.offload, &new.text).is_some()
         };
         let open = how.texts(&message).into_iter().enumerate().filter(|(nth, _)| is_open(*nth));
-        let found = open.filter_map(|(nth, text)| with(Replaceable { item, place, nth, text }));
+        let found = open
+            .filter_map(|(nth, text)| with(Replaceable { item, place, nth, text, tokens: &OnceCell::new() }));
         let blobs: Vec<Replacement> = found.filter(fits).collect();
         if !blobs.is_empty() {
             moves.push(Move { at, item: item.clone(), blobs });
@@ -319,7 +210,7 @@ fn edited(format: Format, planned: &Move) -> Result<Item> {
     let place = planned.item.origin.place().ok_or_else(broken)?;
     let mut body = Rc::clone(&planned.item.body);
     let (media, texts): (Vec<_>, Vec<_>) = planned.blobs.iter().partition(|new| new.blob.offload.is_media());
-    for Replacement { blob, text } in texts {
+    for Replacement { blob, text, .. } in texts {
         let value = wire::parse(place.index, &body)?;
         body = Rc::from(with_text(format, &value, &blob.offload, text).ok_or_else(broken)?);
     }

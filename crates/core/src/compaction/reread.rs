@@ -2,7 +2,8 @@
 //! sent. What that leans on stays in the context as long as it does (`X2`).
 
 use super::calls::{Answered, answered_in, facts};
-use super::replace::{Move, Replacement, moves};
+use super::replace::moves;
+use super::replacement::{Move, Replacement};
 use super::shape::lines::unified;
 use super::shape::overlap::{LinePlaces, Overlap, numbered, overlap};
 use crate::context::{Basis, CallFacts, ExchangePart, Item, Placeholder, RECALL_READ, is_recall};
@@ -102,7 +103,7 @@ pub(super) fn propose(view: &View, others: &[Move]) -> Result<Vec<Move>> {
         }
         // One with a picture, too, is more than its text.
         known.text(result)?;
-        let (estimator, whole) = (view.settings.estimator, view.settings.estimator.text(piece.text));
+        let (estimator, whole) = (view.settings.estimator, piece.tokens(view));
         // A reference is as long as any other.
         let saved =
             |told: &RereadResult| whole.saturating_sub(estimator.text(&told.write(view, &"x".repeat(30))));
@@ -114,7 +115,7 @@ pub(super) fn propose(view: &View, others: &[Move]) -> Result<Vec<Move>> {
         known.leaning.push(basis);
         known.replaced.push(result);
         let write = |reference: &str| told.write(view, reference);
-        let mut new = Replacement::new(&view.references, piece, Placeholder::Difference, write);
+        let mut new = Replacement::new(view, piece, Placeholder::Difference, write);
         new.blob.offload.basis = Some(basis);
         Some(new)
     })

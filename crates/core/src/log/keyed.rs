@@ -3,7 +3,7 @@
 //!
 //! The mark is of the place and not of the row: the copy of a session that an archive makes has the same rows and hashes.
 
-use super::record::PACKED;
+use super::record::{PACKED, WrittenRow};
 use crate::keys::batch::{Key, KeyPart, keys};
 use crate::keys::ids;
 
@@ -16,17 +16,18 @@ const LENGTH: usize = BEGIN.len() + LETTERS + END.len();
 const PACKED_MARK: usize = 5;
 
 /// A log row under its key.
-pub(crate) fn row(sid: &str, seq: u64, mut bytes: Vec<u8>) -> (Key, Vec<u8>) {
+pub(crate) fn row<'b>(sid: &str, seq: u64, mut row: WrittenRow<'b>) -> (Key, WrittenRow<'b>) {
     let mark = mark(sid, seq);
-    if is_packed(&bytes) {
-        bytes.extend(mark.iter().take(PACKED_MARK));
+    let around = &mut row.around;
+    if is_packed(around) {
+        around.extend(mark.iter().take(PACKED_MARK));
     } else {
-        bytes.pop();
+        around.pop();
         for part in [BEGIN, &letters(mark), END] {
-            bytes.extend_from_slice(part);
+            around.extend_from_slice(part);
         }
     }
-    (keys::log(sid, seq), bytes)
+    (keys::log(sid, seq), row)
 }
 
 fn is_packed(bytes: &[u8]) -> bool {

@@ -24,13 +24,21 @@ pub(crate) struct NewBlob {
     pub(crate) index: usize,
     /// What it becomes.
     pub(crate) offload: Offload,
-    /// Its text.
+    /// Bytes of its text.
+    pub(crate) bytes: usize,
+    /// Its text; empty on the way into the store where the log has it: it may be large.
     pub(crate) text: Rc<str>,
     /// Position in the log of the message that has it, in a format that is sure; else its text is stored a second time.
     pub(crate) logged: Option<u64>,
 }
 
 impl NewBlob {
+    /// One with this text, which is in the message at position `logged` of the log, if there is one.
+    pub(crate) fn new(index: usize, offload: Offload, text: &str, logged: Option<u64>) -> Self {
+        let kept = if logged.is_some() { "" } else { text };
+        NewBlob { index, offload, bytes: text.len(), text: kept.into(), logged }
+    }
+
     /// Rows that it takes in the batch that refers to it.
     pub(crate) fn rows(&self) -> usize {
         if self.offload.is_media() {
@@ -46,7 +54,7 @@ impl NewBlob {
 
     /// Bytes of its text that are stored beside the log.
     fn copied(&self) -> usize {
-        if self.logged.is_some() { 0 } else { self.text.len() }
+        if self.logged.is_some() { 0 } else { self.bytes }
     }
 
     /// Its row, where that names a message of the log.
@@ -62,7 +70,7 @@ impl NewBlob {
             sha256: self.offload.sha256.clone(),
             index: self.index,
             nth: self.offload.nth,
-            bytes: self.text.len(),
+            bytes: self.bytes,
             row: self.logged,
             how: self.offload.kind(),
         }
@@ -140,10 +148,10 @@ fn whole(reference: &str, head: &BlobHead, bytes: Vec<u8>) -> Result<String> {
 }
 
 fn blob(reference: &str, head: BlobHead, text: String) -> NewBlob {
-    let BlobHead { index, nth, chars, sha256, row, how, .. } = head;
+    let BlobHead { index, nth, bytes, chars, sha256, row, how, .. } = head;
     let (reference, basis) = (reference.into(), None);
     let offload = Offload { nth, reference, sha256, chars, how, basis };
-    NewBlob { index, offload, text: text.into(), logged: row }
+    NewBlob { index, offload, bytes, text: text.into(), logged: row }
 }
 
 fn corrupt(reference: &str) -> Error {
@@ -209,8 +217,7 @@ pub(crate) async fn from_log(
 ) -> Result<Option<NewBlob>> {
     let found = async {
         let place = place_among(io, sid, rows, index).await?;
-        let unread = NewBlob { index, offload, text: "".into(), logged: Some(place.seq) };
-        unread.in_row(io, sid, format, place.seq).await
+        NewBlob::new(index, offload, "", Some(place.seq)).in_row(io, sid, format, place.seq).await
     };
     match found.await {
         Err(error) if error.code == Code::StoreCorrupt => Ok(None),
@@ -219,6 +226,16 @@ pub(crate) async fn from_log(
 }
 
 impl NewBlob {
+    /// Its text, which may be in the log alone.
+    ///
+    /// Errors: [`Code::StoreCorrupt`] when that does not have it.
+    pub(crate) async fn read(self, io: &Io, sid: &str, format: Format) -> Result<Rc<str>> {
+        let Some(seq) = self.logged else { return Ok(self.text) };
+        let reference = self.offload.reference.clone();
+        let found = self.in_row(io, sid, format, seq).await?;
+        found.map(|blob| blob.text).ok_or_else(|| corrupt(&reference))
+    }
+
     /// With its text from the log row at position `seq`; `None` where the message there does not have it.
     async fn in_row(self, io: &Io, sid: &str, format: Format, seq: u64) -> Result<Option<NewBlob>> {
         let bytes = wide::read(io, vec![keys::log(sid, seq)]).await?.into_iter().next().flatten();
@@ -235,15 +252,18 @@ impl NewBlob {
     fn in_message(self, format: Format, body: &str) -> Result<Option<NewBlob>> {
         let value = wire::parse(self.index, body)?;
         if self.offload.is_media() {
-            return Ok(
-                block_of(format, &value, &self.offload).map(|text| NewBlob { text: text.into(), ..self })
-            );
+            return Ok(block_of(format, &value, &self.offload).map(|text| NewBlob {
+                bytes: text.len(),
+                text: text.into(),
+                ..self
+            }));
         }
         let message = format.wire().read(self.index, &value)?;
         // A retired one is known by its place; its hash is that of the text there.
         let text = self.offload.text_in(&message).map(|text| (ids::sha256_hex(text.as_bytes()), text));
         let text = text.filter(|(sha256, _)| self.offload.is_of(sha256));
         Ok(text.map(|(sha256, text)| NewBlob {
+            bytes: text.len(),
             text: text.into(),
             offload: Offload { sha256, ..self.offload },
             ..self

@@ -6,7 +6,7 @@ mod view;
 
 pub(crate) use crate::wire::record::to_vec as encode;
 pub(crate) use item::{StoredItem, Unread, load_items, store_items};
-pub(crate) use row::{LogRow, PACKED, RowKind, chain, read_row, write_row};
+pub(crate) use row::{LogRow, PACKED, RowKind, WrittenRow, chain, read_row, write_row};
 pub(crate) use view::{Cause, ViewNote, ViewRow, WholeView, first_of, replay, store_change, version_of};
 
 use super::bill::Bill;

@@ -9,7 +9,7 @@ use super::record::{self, SCHEMA};
 use super::stage::{LargeRows, StagedJob, TO_UPKEEP};
 use super::state::ContextChange;
 use super::stored::commit_again;
-use super::wide::{self, Wide};
+use super::wide::{self, LargeRow};
 use crate::error::{Code, Error, Result};
 use crate::keys::batch::{Batch, Durability, Key, keys};
 use crate::step::{Io, Scan};
@@ -35,7 +35,7 @@ pub(crate) fn rows_of(body: &str) -> usize {
 
 impl SessionGuard {
     /// Writes a batch of this session, with whatever of it is too large for one value or for one batch in parts of their
-    /// own. `change` is the one that the batch makes.
+    /// own. `large` are rows of which the batch has only what stands in their places, `change` is the one that it makes.
     ///
     /// Errors: those of the store and of `check_new`; [`Code::TooLarge`] when the rest is still more than one batch holds, and then nothing
     /// was written.
@@ -43,6 +43,7 @@ impl SessionGuard {
         &self,
         io: &Io,
         mut batch: Batch,
+        large: Vec<LargeRow<'_>>,
         change: Option<&ContextChange>,
     ) -> Result<()> {
         self.check_new(io).await?;
@@ -52,14 +53,9 @@ impl SessionGuard {
         };
         let blobs: &[NewBlob] = change.map_or(&[], |change| &change.blobs);
         let big: Vec<&NewBlob> = blobs.iter().filter(|blob| blob.is_big()).collect();
-        let rows = std::mem::take(&mut batch.puts);
-        let ops = |value: &(Key, Vec<u8>)| match wide::is_wide(&value.0, &value.1) {
-            true if value.1.len() > BIG => 3,
-            true => value.1.len().div_ceil(PART) + 1,
-            false => 1,
-        };
-        let needed =
-            batch.expect.len() + batch.deletes.len() + big.len() * 2 + rows.iter().map(ops).sum::<usize>();
+        let rows: Vec<_> = wide::apart(std::mem::take(&mut batch.puts), large).collect();
+        let of_parts: usize = rows.iter().flat_map(|(large, _)| large).map(LargeRow::operations).sum();
+        let needed = batch.expect.len() + batch.deletes.len() + big.len() * 2 + rows.len() + of_parts;
         if needed > most {
             let what = format!(
                 "it takes {needed} operations in one batch, and the store takes {most}: pass fewer or smaller messages \
@@ -73,20 +69,16 @@ impl SessionGuard {
             let rows = Box::new(blob.rows_of(&sid)?);
             staged.extend((TO_UPKEEP.enter(io).await?.stage)(self, io, reference, rows).await?);
         }
-        for (key, value) in rows {
-            if !wide::is_wide(&key, &value) {
-                batch.puts.push((key, value));
-                continue;
+        for (large, put) in rows {
+            match large {
+                Some(row) if row.is_big() => {
+                    let parts = Box::new(row.parts(&sid));
+                    staged.extend((TO_UPKEEP.enter(io).await?.stage)(self, io, row.id(), parts).await?);
+                }
+                Some(row) => batch.puts.extend(row.parts(&sid)),
+                None => {}
             }
-            let wide = Wide::of(&value);
-            let parts = wide::parts(&sid, wide.id(), &value).map(|(key, part)| (key, part.to_vec()));
-            if value.len() > BIG {
-                staged
-                    .extend((TO_UPKEEP.enter(io).await?.stage)(self, io, wide.id(), Box::new(parts)).await?);
-            } else {
-                batch.puts.extend(parts);
-            }
-            batch.puts.push((key, wide.encode()));
+            batch.puts.push(put);
         }
         for (job, ver) in staged {
             batch.expect.push((job.clone(), Some(ver)));

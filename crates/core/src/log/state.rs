@@ -4,7 +4,7 @@ mod batches;
 mod change;
 mod pending;
 
-pub(crate) use batches::{APPEND_OVERHEAD_OPS, record_id};
+pub(crate) use batches::{APPEND_OVERHEAD_OPS, AppendBatch, record_id};
 pub(crate) use change::{ContextChange, Restored, Summarised};
 pub(crate) use pending::{FormatDecision, PendingMessage};
 

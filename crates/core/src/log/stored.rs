@@ -9,7 +9,7 @@ use super::record::{self, LogRow, NameRow, RowKind, SessionRow, Unread, ViewRow}
 use super::renamed::renamed;
 use super::retry::{Tried, retry, retryable};
 use super::seal;
-use super::state::{FormatDecision, PendingMessage, record_id};
+use super::state::{AppendBatch, FormatDecision, PendingMessage, record_id};
 use super::wide;
 use crate::context::{Departed, Origin, Place};
 use crate::error::{Code, Error, Result};
@@ -33,10 +33,11 @@ impl SessionGuard {
         batch_id: &str,
     ) -> Result<Tried<Vec<Place>>> {
         let now = io.now().await?;
-        let (batch, row, items, unindexed) = self.state().append_batch(settled, bodies, batch_id, now)?;
+        let AppendBatch { batch, large, row, items, unindexed } =
+            self.state().append_batch(settled, bodies, batch_id, now)?;
         let durable = self.state().durable;
         let places = items.iter().filter_map(|item| item.origin.place()).collect();
-        match if durable { self.commit(io, batch, None).await } else { Ok(()) } {
+        match if durable { self.commit(io, batch, large, None).await } else { Ok(()) } {
             Ok(()) => {
                 let mut state = self.state_mut();
                 state.wrote(io, row);

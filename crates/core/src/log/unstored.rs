@@ -2,6 +2,7 @@
 //! log has every message of them. The next change of the context that finds room stores them first.
 
 use super::guard::SessionGuard;
+use super::offloads::NewBlob;
 use super::retry::{Tried, conflict, retry, retryable};
 use super::stage::TO_UPKEEP;
 use super::state::{ContextChange, State};
@@ -58,11 +59,10 @@ impl State {
         self.given_up += 1;
     }
 
-    /// Offloads that the store does not have yet: their references and texts.
-    pub(crate) fn unstored_texts(&self) -> Vec<(String, Rc<str>)> {
+    /// Offloads that the store does not have yet.
+    pub(crate) fn unstored_blobs(&self) -> Vec<NewBlob> {
         let changes = self.unstored.iter().flat_map(|unstored| &unstored.changes);
-        let blobs = changes.flat_map(|change| &change.blobs);
-        blobs.map(|blob| (blob.offload.reference.clone(), Rc::clone(&blob.text))).collect()
+        changes.flat_map(|change| change.blobs.iter().cloned()).collect()
     }
 }
 
@@ -97,7 +97,7 @@ impl SessionGuard {
             while let Some((change, of_store)) = self.first_unstored() {
                 let (commit_id, now) = (io.new_id().await?, io.now().await?);
                 let (batch, row) = of_store.change_batch(&change, &commit_id, now)?;
-                match self.commit(io, batch, Some(&change)).await {
+                match self.commit(io, batch, Vec::new(), Some(&change)).await {
                     Ok(()) => {
                         let mut state = self.state_mut();
                         state.wrote(io, row);

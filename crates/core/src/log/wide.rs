@@ -5,7 +5,8 @@
 use super::keyed;
 use super::offloads::PART;
 use super::packed;
-use super::record;
+use super::record::{self, WrittenRow};
+use super::staging::BIG;
 use crate::error::{Code, Error, Result};
 use crate::keys::batch::{Key, KeyPart, keys};
 use crate::keys::ids;
@@ -103,9 +104,9 @@ async fn widen(io: &Io, key: &Key, value: &mut Vec<u8>) -> Result<()> {
     Ok(())
 }
 
-/// True for a row that no store need take as one value.
-pub(crate) fn is_wide(key: &Key, value: &[u8]) -> bool {
-    may_be_wide(key) && value.len() > PART
+/// True for a row of so many bytes that no store need take as one value.
+pub(crate) fn is_wide(key: &Key, bytes: usize) -> bool {
+    may_be_wide(key) && bytes > PART
 }
 
 /// True for what is written once, and by the engine alone.
@@ -117,22 +118,64 @@ fn is_in(key: &Key, table: &str) -> bool {
     matches!(key.0.first(), Some(KeyPart::Text(of)) if of == table)
 }
 
-impl Wide {
-    /// What stands in the place of `value`.
-    pub(crate) fn of(value: &[u8]) -> Wide {
-        let sha256 = ids::sha256_hex(value);
-        let id = format!("row_{}", ids::id(&[b"row", sha256.as_bytes()]));
-        Wide { wide: 1, v: LATER, id, parts: value.len().div_ceil(PART) as u64, bytes: value.len(), sha256 }
+/// A row that no store need take as one value, on its way there: it is never in one piece.
+#[derive(Debug)]
+pub(crate) struct LargeRow<'b> {
+    key: Key,
+    wide: Wide,
+    row: WrittenRow<'b>,
+}
+
+impl<'b> LargeRow<'b> {
+    pub(crate) fn new(key: Key, row: WrittenRow<'b>) -> LargeRow<'b> {
+        LargeRow { wide: Wide::of(&row), key, row }
     }
 
     /// Names the parts.
     pub(crate) fn id(&self) -> &str {
-        &self.id
+        &self.wide.id
     }
 
-    /// As it is stored.
-    pub(crate) fn encode(&self) -> Vec<u8> {
-        record::encode(self)
+    /// Too large for the batch that it is written in.
+    pub(crate) fn is_big(&self) -> bool {
+        self.wide.bytes > BIG
+    }
+
+    /// Operations that its parts take in that batch.
+    pub(crate) fn operations(&self) -> usize {
+        if self.is_big() { 2 } else { self.wide.parts as usize }
+    }
+
+    /// What is put in its place.
+    pub(crate) fn stands(&self) -> (Key, Vec<u8>) {
+        (self.key.clone(), record::encode(&self.wide))
+    }
+
+    /// Its parts with their keys, each made when it is asked for.
+    pub(crate) fn parts<'r>(&'r self, sid: &'r str) -> impl Iterator<Item = (Key, Vec<u8>)> + use<'r, 'b> {
+        let part = |nth: u64| (keys::blob(sid, &self.wide.id, nth + 1), part(&self.row, nth as usize * PART));
+        (0..self.wide.parts).map(part)
+    }
+}
+
+/// What of a row stands in the part that begins at this byte.
+fn part(row: &WrittenRow<'_>, from: usize) -> Vec<u8> {
+    let mut part = Vec::with_capacity(PART.min(row.bytes().saturating_sub(from)));
+    let mut begins = 0;
+    for piece in row.pieces() {
+        let at = |byte: usize| byte.saturating_sub(begins).min(piece.len());
+        part.extend_from_slice(piece.get(at(from)..at(from + PART)).unwrap_or_default());
+        begins += piece.len();
+    }
+    part
+}
+
+impl Wide {
+    /// What stands in the place of a row.
+    fn of(row: &WrittenRow<'_>) -> Wide {
+        let (bytes, sha256) = (row.bytes(), ids::sha256_hex_of(&row.pieces()));
+        let id = format!("row_{}", ids::id(&[b"row", sha256.as_bytes()]));
+        Wide { wide: 1, v: LATER, id, parts: bytes.div_ceil(PART) as u64, bytes, sha256 }
     }
 
     /// What stands at `key`, when its value is elsewhere.
@@ -179,22 +222,94 @@ impl Wide {
     }
 }
 
-/// The parts of `value`, with their keys, one at a time.
-pub(crate) fn parts<'v>(sid: &'v str, id: &'v str, value: &'v [u8]) -> impl Iterator<Item = (Key, &'v [u8])> {
-    value.chunks(PART).enumerate().map(move |(nth, part)| (keys::blob(sid, id, nth as u64 + 1), part))
+/// What is put, each with the row that it stands for where that is too large. `large` are those rows of which `puts` has
+/// nothing but what stands in their places, in order.
+pub(crate) fn apart<'b>(
+    puts: Vec<(Key, Vec<u8>)>,
+    large: Vec<LargeRow<'b>>,
+) -> impl Iterator<Item = (Option<LargeRow<'b>>, (Key, Vec<u8>))> {
+    let mut large = large.into_iter().peekable();
+    puts.into_iter().map(move |(key, value)| {
+        if let Some(row) = large.next_if(|row| row.key == key) {
+            return (Some(row), (key, value));
+        }
+        if !is_wide(&key, value.len()) {
+            return (None, (key, value));
+        }
+        let row = LargeRow::new(key, WrittenRow::of(value));
+        let stands = row.stands();
+        (Some(row), stands)
+    })
 }
 
-/// Rows with those that are too large in parts beside them, for what nothing leads to yet.
-pub(crate) fn beside(sid: &str, puts: Vec<(Key, Vec<u8>)>) -> Result<Vec<(Key, Vec<u8>)>> {
+/// What is put with the parts of rows that are too large beside it, for what nothing leads to yet.
+pub(crate) fn beside(sid: &str, puts: Vec<(Key, Vec<u8>)>, large: Vec<LargeRow<'_>>) -> Vec<(Key, Vec<u8>)> {
     let mut all = Vec::with_capacity(puts.len());
-    for (key, value) in puts {
-        if is_wide(&key, &value) {
-            let wide = Wide::of(&value);
-            all.extend(parts(sid, wide.id(), &value).map(|(key, part)| (key, part.to_vec())));
-            all.push((key, wide.encode()));
-        } else {
-            all.push((key, value));
+    for (row, put) in apart(puts, large) {
+        all.extend(row.iter().flat_map(|row| row.parts(sid)));
+        all.push(put);
+    }
+    all
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::log::keyed;
+    use crate::log::record::{LogRow, RowKind, SCHEMA, chain, write_row};
+    use proptest::prelude::*;
+    use serde_json::value::RawValue;
+
+    /// A log row under its key, with a body of so many bytes in which every place is told from every other.
+    fn with_row<T>(id: &str, bytes: usize, look: impl FnOnce(Key, WrittenRow<'_>) -> T) -> T {
+        let numbers = (0..).map(|number: u32| format!("{number} "));
+        let text: String =
+            numbers.take(bytes / 2).flat_map(String::into_bytes).map(char::from).take(bytes - 2).collect();
+        let body: Box<RawValue> = RawValue::from_string(format!("\"{text}\"")).unwrap();
+        let (prev, chain) = (ids::sha256_hex(b"before"), chain("", body.get()));
+        let (kind, id) = (RowKind::Message, id.to_owned());
+        let (row, _) =
+            write_row(&LogRow { v: SCHEMA, seq: 7, n: 5, id, kind, at: 9, prev, chain, body: &body });
+        let (key, row) = keyed::row("s", 7, row);
+        look(key, row)
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(40))]
+
+        #[test]
+        fn p14_a_row_in_pieces_is_stored_byte_for_byte_as_one_in_one_piece(
+            parts in prop::sample::select(vec![1, 2, 3, 7, 8, 9]),
+            less in 0..600_usize,
+            packed: bool,
+        ) {
+            let id = if packed { format!("msg_{}", ids::id(&[b"a"])) } else { "a".to_owned() };
+            // The end of the body, of what stands behind it and of what stands before it fall into every place around the end
+            // of a part.
+            with_row(&id, parts * PART + 100 - less, |key, row| {
+                let whole = row.whole();
+                prop_assert_eq!(row.bytes(), whole.len());
+                if !is_wide(&key, row.bytes()) {
+                    return Ok(());
+                }
+                let large = LargeRow::new(key.clone(), row);
+                let stored = beside("s", vec![large.stands()], vec![large]);
+                let sha256 = ids::sha256_hex(&whole);
+                let id = format!("row_{}", ids::id(&[b"row", sha256.as_bytes()]));
+                let count = whole.len().div_ceil(PART);
+                let place = format!(
+                    r#"{{"wide":1,"v":200,"id":"{id}","parts":{count},"bytes":{},"sha256":"{sha256}"}}"#,
+                    whole.len()
+                );
+                let each = whole.chunks(PART).enumerate();
+                let mut expected: Vec<(Key, Vec<u8>)> =
+                    each.map(|(nth, part)| (keys::blob("s", &id, nth as u64 + 1), part.to_vec())).collect();
+                expected.push((key.clone(), place.into_bytes()));
+                prop_assert!(stored == expected);
+                // One in one piece has its parts beside it, too.
+                prop_assert!(beside("s", vec![(key, whole)], Vec::new()) == expected);
+                Ok(())
+            })?;
         }
     }
-    Ok(all)
 }

@@ -9,7 +9,7 @@ use crate::log::record::{RowKind, SessionRow};
 use crate::log::said::{push_line, said};
 use crate::log::sessions::OtherSessions;
 use crate::log::stored::{latest, place_among, row_at};
-use crate::log::{Gap, State, offloads, wide};
+use crate::log::{Gap, NewBlob, State, offloads, wide};
 use crate::message::Message;
 use crate::step::{Effect, Io, Notice};
 use crate::wire::{self, Format};
@@ -49,7 +49,7 @@ pub(crate) struct Archive {
     /// Offloads of the context, each with the index of its message.
     offloads: Vec<(usize, Offload)>,
     /// Offloads that the store does not have yet.
-    unstored: Vec<(String, Rc<str>)>,
+    unstored: Vec<NewBlob>,
 }
 
 impl Archive {
@@ -69,7 +69,7 @@ impl Archive {
             tag: None,
             secret: state.row.secret.clone(),
             offloads: state.context.offloads().map(|(index, offload)| (index, offload.clone())).collect(),
-            unstored: state.unstored_texts(),
+            unstored: state.unstored_blobs(),
         }
     }
 
@@ -151,8 +151,8 @@ impl Archive {
     ///
     /// Errors: [`Code::NotFound`] for anything that this session did not issue, [`Code::StoreCorrupt`].
     pub(crate) async fn text(&self, io: &Io, reference: &str) -> Result<String> {
-        if let Some((_, text)) = self.unstored.iter().find(|(known, _)| known == reference) {
-            return Ok(text.to_string());
+        if let Some(blob) = self.unstored.iter().find(|blob| blob.offload.reference == reference) {
+            return Ok(blob.clone().read(io, &self.sid, self.format).await?.to_string());
         }
         match self.message_index(reference) {
             Some(index) => self.message(io, index).await,

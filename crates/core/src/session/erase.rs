@@ -256,10 +256,10 @@ impl<'a> ErasedCopy<'a> {
         };
         let (v, seq, n, kind, at) = (row.v, row.seq, row.n, row.kind, row.at);
         let written = LogRow { v, seq, n, id: row.id.clone(), kind, at, prev, chain: chain.clone(), body };
-        let (bytes, hash) = record::write_row(&written);
+        let (written, hash) = record::write_row(&written);
         (self.row.head, self.row.chain) = (hash, chain);
-        let (key, bytes) = keyed::row(self.new, row.seq, bytes);
-        self.put((key, bytes));
+        let (key, written) = keyed::row(self.new, row.seq, written);
+        self.put((key, written.whole()));
         Ok(())
     }
 
@@ -376,7 +376,7 @@ impl<'a> ErasedCopy<'a> {
             return Ok(());
         }
         self.bytes = 0;
-        let puts = wide::beside(self.new, std::mem::take(&mut self.puts))?;
+        let puts = wide::beside(self.new, std::mem::take(&mut self.puts), Vec::new());
         for page in puts.chunks(most) {
             let expect = vec![(keys::staging(self.new), Some(1))];
             commit_again(self.io, batch(expect, page.to_vec(), Vec::new())).await?;

@@ -16,9 +16,10 @@ use crate::log::intact::readable_bodies;
 use crate::log::record::{self, Parent, SessionRow};
 use crate::log::renamed::{StagingRow, is_moved};
 use crate::log::retry::{Tried, conflict, retry, retryable};
-use crate::log::state::{FormatDecision, PendingMessage};
+use crate::log::state::{AppendBatch, FormatDecision, PendingMessage};
 use crate::log::stored::{commit_again, name_row, session_row};
-use crate::log::{Cause, ContextChange, Gap, NewBlob, SessionGuard, State, measure, wide};
+use crate::log::wide::{self, LargeRow};
+use crate::log::{Cause, ContextChange, Gap, NewBlob, SessionGuard, State, measure};
 use crate::step::{Io, Machine, Scan};
 use crate::wire;
 use serde::Serialize;
@@ -187,7 +188,7 @@ impl ForkDraft {
             context: None,
         };
         let batch_id = io.new_id().await?;
-        let (batch, row, items, unindexed) =
+        let AppendBatch { batch, large, row, items, unindexed } =
             self.child.append_batch(&settled, &measured, &batch_id, self.now)?;
         self.child.unindexed = unindexed;
         for (from, item) in from.iter().zip(&items) {
@@ -196,7 +197,8 @@ impl ForkDraft {
         self.places.extend(from);
         let context = Rc::make_mut(&mut self.child.context);
         items.into_iter().for_each(|item| context.push(item));
-        self.take(batch, row)
+        self.take(batch, large, row);
+        Ok(())
     }
 
     /// A view in which the context from `at` on is `items`, in the child's places.
@@ -214,7 +216,8 @@ impl ForkDraft {
             self.puts.extend(blob.rows_of(&self.child.sid)?);
         }
         Rc::make_mut(&mut self.child.context).apply(&change.splices);
-        self.take(batch, row)
+        self.take(batch, Vec::new(), row);
+        Ok(())
     }
 
     /// An item of the parent's context in the child's places. A summary covers what it quotes; the rest of what it
@@ -278,7 +281,7 @@ impl ForkDraft {
             let value = wire::parse(place.index, body)?;
             let message = format.wire().read(place.index, &value)?;
             for offload in offloads.iter().filter(|offload| !offload.is_media()) {
-                let text = offload.text_in(&message).map(str::to_string);
+                let text = offload.text_in(&message);
                 let text = text.filter(|text| ids::sha256_hex(text.as_bytes()) == offload.sha256);
                 let text = text.ok_or_else(|| {
                     let what = format!("{} is not a text of the message that it was in", offload.reference);
@@ -286,20 +289,19 @@ impl ForkDraft {
                 })?;
                 let logged = self.child.row.format.is_some().then_some(place.seq);
                 let (index, offload) = (place.index, offload.clone());
-                blobs.push(NewBlob { index, offload, text: text.into(), logged });
+                blobs.push(NewBlob::new(index, offload, text, logged));
             }
         }
         Ok(blobs)
     }
 
     /// Takes over what a step would write: all but the session's row and name, which are written once, at the end.
-    fn take(&mut self, batch: Batch, row: SessionRow) -> Result<()> {
+    fn take(&mut self, batch: Batch, large: Vec<LargeRow<'_>>, row: SessionRow) {
         let own =
             [keys::session(&self.child.sid), keys::notes(&self.child.sid), keys::name(&self.child.row.id)];
         let puts = batch.puts.into_iter().filter(|(key, _)| !own.contains(key));
-        self.puts.extend(wide::beside(&self.child.sid, puts.collect())?);
+        self.puts.extend(wide::beside(&self.child.sid, puts.collect(), large));
         self.child.row = SessionRow { ver: 0, notes: None, ..row };
-        Ok(())
     }
 
     /// The state at the end, and the batch that makes it.

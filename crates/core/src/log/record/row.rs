@@ -86,15 +86,48 @@ const KINDS: [RowKind; 3] = [RowKind::Message, RowKind::View, RowKind::Snapshot]
 const HAS_PREV: u8 = 1 << 4;
 const HAS_CHAIN: u8 = 1 << 5;
 
-/// Writes a log row; returns its bytes and its hash in hex.
-pub(crate) fn write_row(row: &LogRow<'_>) -> (Vec<u8>, String) {
-    let (mut line, hash) = hashed(row);
-    if let Some(packed) = pack(row, &hash) {
-        return (packed, hash);
+/// A row as it is stored. Its body may be large, so it is not copied before that has to be.
+#[derive(Debug)]
+pub(crate) struct WrittenRow<'a> {
+    /// What stands before the body and behind it.
+    pub(crate) around: Vec<u8>,
+    /// Where the body stands in that.
+    at: usize,
+    body: &'a str,
+}
+
+impl<'a> WrittenRow<'a> {
+    /// One that is in one piece.
+    pub(crate) fn of(bytes: Vec<u8>) -> WrittenRow<'a> {
+        WrittenRow { at: bytes.len(), around: bytes, body: "" }
     }
-    line.extend_from_slice(row.body.get().as_bytes());
-    line.extend_from_slice(format!(",\"hash\":\"{hash}\"}}").as_bytes());
-    (line, hash)
+
+    /// How many bytes it has.
+    pub(crate) fn bytes(&self) -> usize {
+        self.around.len() + self.body.len()
+    }
+
+    /// Its bytes, in order.
+    pub(crate) fn pieces(&self) -> [&[u8]; 3] {
+        let (before, behind) = self.around.split_at(self.at);
+        [before, self.body.as_bytes(), behind]
+    }
+
+    /// Its bytes in one piece.
+    pub(crate) fn whole(&self) -> Vec<u8> {
+        self.pieces().concat()
+    }
+}
+
+/// Writes a log row; returns it and its hash in hex.
+pub(crate) fn write_row<'a>(row: &LogRow<'a>) -> (WrittenRow<'a>, String) {
+    let (mut around, hash) = hashed(row);
+    let at = pack(row, &hash, &mut around).unwrap_or_else(|| {
+        let at = around.len();
+        around.extend_from_slice(format!(",\"hash\":\"{hash}\"}}").as_bytes());
+        at
+    });
+    (WrittenRow { around, at, body: row.body.get() }, hash)
 }
 
 /// The row as JSON as far as its body, and its hash in hex.
@@ -111,8 +144,9 @@ fn hashed(row: &LogRow<'_>) -> (Vec<u8>, String) {
     (line, hash)
 }
 
-/// `None` where something of it is not as the engine makes it.
-fn pack(row: &LogRow<'_>, hash: &str) -> Option<Vec<u8>> {
+/// Writes what stands around the body of a packed row in place of what `bytes` has: where the body stands in that. `None`, and
+/// nothing is written, where something of the row is not as the engine makes it.
+fn pack(row: &LogRow<'_>, hash: &str, bytes: &mut Vec<u8>) -> Option<usize> {
     let (begins, id) = IDS.iter().enumerate().find_map(|(nth, begins)| {
         let mut id = [0; 16];
         let letters = row.id.strip_prefix(begins)?;
@@ -121,21 +155,21 @@ fn pack(row: &LogRow<'_>, hash: &str) -> Option<Vec<u8>> {
     })?;
     let kind = KINDS.iter().position(|kind| *kind == row.kind)?;
     let (prev, chain) = (bytes_of::<32>(&row.prev)?, bytes_of::<16>(&row.chain)?);
-    // A row may be large: it is written once, into the room that it takes.
-    let mut bytes = Vec::with_capacity(row.body.get().len() + 128);
+    let check = check(hash)?;
+    bytes.clear();
     bytes.push(PACKED);
-    varint::write(&mut bytes, row.v.into());
+    varint::write(bytes, row.v.into());
     let has = prev.map_or(0, |_| HAS_PREV) | chain.map_or(0, |_| HAS_CHAIN);
     bytes.push(kind as u8 | (begins as u8) << 2 | has);
-    varint::write(&mut bytes, row.seq);
-    varint::write(&mut bytes, row.n as u64);
-    varint::write(&mut bytes, row.at);
+    varint::write(bytes, row.seq);
+    varint::write(bytes, row.n as u64);
+    varint::write(bytes, row.at);
     bytes.extend_from_slice(&id);
     bytes.extend(prev.iter().flatten());
     bytes.extend(chain.iter().flatten());
-    bytes.extend_from_slice(row.body.get().as_bytes());
-    bytes.extend_from_slice(&check(hash)?);
-    Some(bytes)
+    let at = bytes.len();
+    bytes.extend_from_slice(&check);
+    Some(at)
 }
 
 /// The bytes of hex of a length, or nothing of an empty text; `None` for any other.
@@ -234,7 +268,8 @@ mod tests {
         for nth in 0..2_000 {
             let body: &RawValue = serde_json::from_str(BODIES[nth % 3]).unwrap();
             let row = row(nth, body);
-            let ((bytes, hash), json) = (write_row(&row), as_json(&row));
+            let ((written, hash), json) = (write_row(&row), as_json(&row));
+            let bytes = written.whole();
             assert_eq!(bytes[0], PACKED);
             let (found, again) = read_row(&bytes).unwrap();
             assert_eq!((format!("{found:?}"), &again), (format!("{row:?}"), &hash));
@@ -249,16 +284,16 @@ mod tests {
         let (prev, chain) = (ids::sha256_hex(b"before"), chain("", "null"));
         let (v, seq, n, at) = (super::super::SCHEMA, 10_000_000, 10_000_000, 1_800_000_000_000);
         let id = format!("msg_{}", ids::id(&[b"a"]));
-        let (bytes, _) = write_row(&LogRow { v, seq, n, id, kind: RowKind::Message, at, prev, chain, body });
-        let (_, bytes) = crate::log::keyed::row("s", seq, bytes);
-        assert!(bytes.len() - "null".len() <= 100, "{}", bytes.len());
+        let (row, _) = write_row(&LogRow { v, seq, n, id, kind: RowKind::Message, at, prev, chain, body });
+        let (_, row) = crate::log::keyed::row("s", seq, row);
+        assert!(row.around.len() <= 100, "{}", row.around.len());
     }
 
     #[test]
     fn p19_a_row_of_which_any_bit_changed_or_that_is_cut_is_damage() {
         for (nth, body) in BODIES.into_iter().enumerate() {
             let body: &RawValue = serde_json::from_str(body).unwrap();
-            let (bytes, _) = write_row(&row(nth, body));
+            let bytes = write_row(&row(nth, body)).0.whole();
             for bit in 0..bytes.len() * 8 {
                 let mut broken = bytes.clone();
                 broken[bit / 8] ^= 1 << (bit % 8);
@@ -286,7 +321,8 @@ mod tests {
             LogRow { chain: "ab".into(), ..row(2, body) },
         ];
         for row in odd {
-            let (bytes, hash) = write_row(&row);
+            let (written, hash) = write_row(&row);
+            let bytes = written.whole();
             assert_eq!(bytes, as_json(&row));
             let (found, again) = read_row(&bytes).unwrap();
             assert_eq!((format!("{found:?}"), again), (format!("{row:?}"), hash));
@@ -297,6 +333,6 @@ mod tests {
     fn p19_a_row_of_a_later_hundred_is_of_a_newer_schema() {
         let body: &RawValue = serde_json::from_str("null").unwrap();
         let row = LogRow { v: super::super::SCHEMA + 100, ..row(1, body) };
-        assert_eq!(read_row(&write_row(&row).0).unwrap_err().code, Code::SchemaTooNew);
+        assert_eq!(read_row(&write_row(&row).0.whole()).unwrap_err().code, Code::SchemaTooNew);
     }
 }

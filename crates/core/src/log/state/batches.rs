@@ -1,10 +1,11 @@
 //! The batches that the changes of a session make. Every one expects the session's row as it was read.
 
 use super::super::record::{
-    self, Cause, LogRow, NameRow, RowKind, SCHEMA, SessionRow, ViewNote, ViewRow, WholeView,
+    self, Cause, LogRow, NameRow, RowKind, SCHEMA, SessionRow, ViewNote, ViewRow, WholeView, WrittenRow,
 };
 use super::super::staging::rows_of;
 use super::super::terms::Unindexed;
+use super::super::wide::{LargeRow, is_wide};
 use super::super::{keyed, packed, seal};
 use super::{ContextChange, FormatDecision, PendingMessage, State};
 use crate::context::{Item, Origin, Place};
@@ -17,6 +18,19 @@ use std::rc::Rc;
 /// What a batch that appends does besides log rows: the session's row and its name, each expected and put, and what of the
 /// row changes seldom.
 pub(crate) const APPEND_OVERHEAD_OPS: usize = 5;
+
+/// A batch that appends messages.
+pub(crate) struct AppendBatch<'b> {
+    pub(crate) batch: Batch,
+    /// Rows of which the batch has only what stands in their places.
+    pub(crate) large: Vec<LargeRow<'b>>,
+    /// The row after it.
+    pub(crate) row: SessionRow,
+    /// What it adds to the context.
+    pub(crate) items: Vec<Item>,
+    /// Messages in no page of terms after it.
+    pub(crate) unindexed: Unindexed,
+}
 
 impl State {
     /// The row as it is after a commit.
@@ -45,14 +59,14 @@ impl State {
         Ok(Batch { expect, puts, deletes: Vec::new(), durability: Durability::Strict })
     }
 
-    /// The batch that appends messages (T1), with the row, the items and the messages in no page of terms after it.
-    pub(crate) fn append_batch(
+    /// The batch that appends messages (T1).
+    pub(crate) fn append_batch<'b>(
         &self,
         settled: &FormatDecision,
-        bodies: &[PendingMessage],
+        bodies: &'b [PendingMessage],
         batch_id: &str,
         now: u64,
-    ) -> Result<(Batch, SessionRow, Vec<Item>, Unindexed)> {
+    ) -> Result<AppendBatch<'b>> {
         let mut row = self.next_row(now);
         if settled.sure {
             row.format = Some(settled.format);
@@ -61,6 +75,7 @@ impl State {
         // Who appends has opened the session, and was told.
         row.losses.clear();
         let mut puts = Vec::with_capacity(bodies.len());
+        let mut large = Vec::new();
         let mut items = Vec::with_capacity(bodies.len());
         for (nth, PendingMessage { body, size, pinned, .. }) in bodies.iter().enumerate() {
             if *pinned {
@@ -69,7 +84,15 @@ impl State {
             let place = Place { seq: row.next_seq, index: row.messages };
             row.chain = record::chain(&row.chain, body);
             if self.durable {
-                puts.push(self.log_row(&mut row, record_id(batch_id, nth), RowKind::Message, now, body)?);
+                let id = record_id(batch_id, nth);
+                let (key, written) = self.written_row(&mut row, id, RowKind::Message, now, body)?;
+                if is_wide(&key, written.bytes()) {
+                    let row = LargeRow::new(key, written);
+                    puts.push(row.stands());
+                    large.push(row);
+                } else {
+                    puts.push((key, written.whole()));
+                }
             } else {
                 row.next_seq += 1;
             }
@@ -89,7 +112,7 @@ impl State {
             unindexed = left;
         }
         let batch = self.batch(&mut row, puts)?;
-        Ok((batch, row, items, unindexed))
+        Ok(AppendBatch { batch, large, row, items, unindexed })
     }
 
     /// Serialises a log row and moves `row` behind it.
@@ -101,9 +124,22 @@ impl State {
         at: u64,
         body: &str,
     ) -> Result<(Key, Vec<u8>)> {
+        let (key, written) = self.written_row(row, id, kind, at, body)?;
+        Ok((key, written.whole()))
+    }
+
+    /// The same with its body where that is.
+    fn written_row<'b>(
+        &self,
+        row: &mut SessionRow,
+        id: String,
+        kind: RowKind,
+        at: u64,
+        body: &'b str,
+    ) -> Result<(Key, WrittenRow<'b>)> {
         let body: &RawValue = serde_json::from_str(body)
             .map_err(|error| Error::new(Code::Poisoned, format!("a record's body is not JSON: {error}")))?;
-        let (bytes, hash) = record::write_row(&LogRow {
+        let (written, hash) = record::write_row(&LogRow {
             v: SCHEMA,
             seq: row.next_seq,
             n: row.messages,
@@ -114,7 +150,7 @@ impl State {
             chain: row.chain.clone(),
             body,
         });
-        let keyed = keyed::row(&self.sid, row.next_seq, bytes);
+        let keyed = keyed::row(&self.sid, row.next_seq, written);
         row.head = hash;
         row.next_seq += 1;
         Ok(keyed)

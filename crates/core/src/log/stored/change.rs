@@ -73,7 +73,7 @@ impl SessionGuard {
         let now = io.now().await?;
         let id = view_id(commit_id, &self.state().row.head);
         let (batch, row) = self.state().change_batch(change, commit_id, now)?;
-        match self.commit(io, batch, Some(change)).await {
+        match self.commit(io, batch, Vec::new(), Some(change)).await {
             Ok(()) => {
                 let mut state = self.state_mut();
                 state.wrote(io, row);

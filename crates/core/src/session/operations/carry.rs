@@ -105,7 +105,7 @@ impl Session {
             let sid = guard.state().sid.clone();
             for (index, cutout) in before.cutouts() {
                 let Some((offload, text)) = before.find(index, cutout, &history.items)? else { continue };
-                let blob = NewBlob { index, offload, text: text.into(), logged: None };
+                let blob = NewBlob::new(index, offload, &text, None);
                 let puts = blob.rows_of(&sid)?.collect();
                 let (expect, deletes, durability) = (Vec::new(), Vec::new(), Durability::Relaxed);
                 commit_again(&io, Batch { expect, puts, deletes, durability }).await?;

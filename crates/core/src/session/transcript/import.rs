@@ -347,7 +347,7 @@ impl Import {
             return Ok(());
         }
         // Nothing leads to them before the last batch.
-        let mut puts = wide::beside(&self.state.sid, std::mem::take(&mut self.puts))?;
+        let mut puts = wide::beside(&self.state.sid, std::mem::take(&mut self.puts), Vec::new());
         self.bytes = 0;
         while !puts.is_empty() {
             let rest = puts.split_off(most.min(puts.len()));

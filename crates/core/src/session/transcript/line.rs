@@ -16,7 +16,7 @@ use crate::context::{Offload, Placeholder};
 use crate::error::{Code, Error, Result};
 use crate::keys::batch::Key;
 use crate::keys::ids;
-use crate::log::record::{self, LogRow, SessionRow, ViewRow};
+use crate::log::record::{self, LogRow, SessionRow, ViewRow, WrittenRow};
 use crate::log::{Gap, NewBlob, SCHEMA, packed};
 use crate::session::checkpoints::CheckpointRecord;
 use crate::wire::Format;
@@ -233,7 +233,7 @@ impl<'a> LogLine<'a> {
     /// The row as it was stored in the session that was exported.
     ///
     /// Errors: [`Code::InvalidMessage`] when it is not what was exported.
-    pub(super) fn row(&self) -> Result<(LogRow<'a>, Vec<u8>)> {
+    pub(super) fn row(&self) -> Result<(LogRow<'a>, WrittenRow<'a>)> {
         let row = LogRow {
             v: self.v,
             seq: self.seq,
@@ -245,11 +245,11 @@ impl<'a> LogLine<'a> {
             chain: self.chain.clone(),
             body: self.body,
         };
-        let (bytes, hash) = record::write_row(&row);
+        let (written, hash) = record::write_row(&row);
         if hash != self.hash {
             return Err(Error::new(Code::InvalidMessage, "it is not what was exported: its hash differs"));
         }
-        Ok((row, bytes))
+        Ok((row, written))
     }
 
     /// The row of the view, when it is one.
@@ -280,7 +280,7 @@ pub(super) fn read_offload(text: &str) -> Result<NewBlob> {
     }
     let chars = text.chars().count();
     let offload = Offload { nth, reference, sha256, chars, how: Placeholder::Reference, basis: None };
-    Ok(NewBlob { index, offload, text: text.into(), logged: None })
+    Ok(NewBlob::new(index, offload, &text, None))
 }
 
 /// A line of a known kind.

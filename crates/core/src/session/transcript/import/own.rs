@@ -127,7 +127,7 @@ impl Import {
         let line: LogLine<'_> = line::read(text)?;
         let index = line.index;
         let of_message = |error: Error| error.at(index);
-        let (row, bytes) = line.row().map_err(of_message)?;
+        let (row, written) = line.row().map_err(of_message)?;
         let seen = &mut own.seen;
         let chain = match row.kind {
             RowKind::Message => record::chain(&seen.chain, row.body.get()),
@@ -167,7 +167,8 @@ impl Import {
         let before = self.puts.len();
         match (self.restore, row.kind) {
             (Restore::Context, _) => {
-                self.puts.push(keyed::row(&self.state.sid, row.seq, bytes));
+                let (key, written) = keyed::row(&self.state.sid, row.seq, written);
+                self.puts.push((key, written.whole()));
                 self.puts.extend(view.map(|(_, row)| row));
             }
             (Restore::Transcript, RowKind::Message) => self.add_message(row.id, row.at, row.body.get())?,
