@@ -207,7 +207,7 @@ test("P17: calls that come meanwhile wait for it, and are made in their order", 
 test("P17: the memory of a call without a session is given back with the next", async (context) => {
   const { compact, size } = await fresh(context);
   const options = { format: "openai-chat", contextWindow: 20_000 };
-  const messages = Array.from({ length: 40 }, (_, nth) => exchange(nth, 400_000)).flat();
+  const messages = Array.from({ length: 40 }, (_, nth) => exchange(nth, 1_000_000)).flat();
   assert.equal((await compact(messages, options)).success, true);
   assert.ok(size() > 32 * MEGABYTE, `${size()} bytes`);
   assert.equal((await compact(chat(2), options)).messages.length, 4);
