@@ -120,7 +120,8 @@ function joined(packed: readonly Packed[]): Packed {
   for (const one of packed) {
     bytes.set(one.bytes, used);
     for (const end of one.ends) ends[nth++] = used + end;
-    used += one.bytes.length;
+    // Behind the texts there may be spare bytes.
+    used += one.ends[one.ends.length - 1] ?? 0;
   }
   return { bytes, ends };
 }

@@ -78,20 +78,28 @@ export function checkOne(message: unknown, index: number): void {
   if (whole !== "") throw new CompactionError("invalid_message", `message ${index}: ${whole}`, { index, field: "" });
 }
 
+/**
+ * From so many characters on, a buffer has so many bytes more than its texts. The engine frees it before it reads them: a long text
+ * fits into what it leaves, though small things that the engine makes meanwhile take some of that.
+ */
+const LARGE = 1 << 20;
+const SPARE = 256 << 10;
+
 /** Texts in one buffer. */
 function packTexts(texts: readonly string[]): Packed {
   const encoder = new TextEncoder();
   const ends = new Uint32Array(texts.length);
   let room = 0;
   for (const text of texts) room += text.length;
+  const spare = room < LARGE ? 0 : SPARE;
   // Most text is ASCII: grow only when it is not.
-  let bytes = new Uint8Array(room + 64);
+  let bytes = new Uint8Array(room + 64 + spare);
   let used = 0;
   texts.forEach((text, index) => {
     if (bytes.length - used < text.length * 3) {
       const needed = utf8Length(text);
       if (bytes.length - used < needed) {
-        const larger = new Uint8Array(Math.max(bytes.length * 2, used + needed));
+        const larger = new Uint8Array(Math.max(bytes.length * 2, used + needed + spare));
         larger.set(bytes.subarray(0, used));
         bytes = larger;
       }
@@ -99,7 +107,7 @@ function packTexts(texts: readonly string[]): Packed {
     used += encoder.encodeInto(text, bytes.subarray(used)).written;
     ends[index] = used;
   });
-  return { bytes: bytes.subarray(0, used), ends };
+  return { bytes: bytes.subarray(0, used + spare), ends };
 }
 
 function utf8Length(text: string): number {

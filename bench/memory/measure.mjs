@@ -1,6 +1,7 @@
 /**
- * What one tool result takes of memory, in a process of its own: the engine's, which only grows, and JavaScript's at its
- * highest. `node --expose-gc measure.mjs STORE BYTES` prints it as JSON, in bytes.
+ * What one tool result takes of memory, in a process of its own: the engine's until it is offloaded and after one more prompt, and
+ * JavaScript's at its highest. `node --expose-gc measure.mjs STORE BYTES` prints it as JSON, in bytes; `measure.mjs STORE BYTES LINE`
+ * of a result of lines of so many bytes.
  */
 
 import { mkdtemp, rm } from "node:fs/promises";
@@ -15,8 +16,7 @@ import { call } from "../../pkg/dist/engine.js";
 const EAGER = { contextWindow: 1_000_000_000, compactAt: { tokens: 1 }, advanced: { minOffloadGain: 1, offload: { scanFraction: 1 } } };
 
 /** An exchange whose result is ASCII, so that a character is a byte, with answers behind it. */
-function talk(bytes) {
-  const line = "src/parser.rs:42: the parser keeps its state in memory\n";
+function talk(bytes, line) {
   const call = { id: "call_1", type: "function", function: { name: "read", arguments: '{"path":"src/parser.rs"}' } };
   const after = Array.from({ length: 8 }, (_, nth) => ({ role: nth % 2 ? "assistant" : "user", content: `${nth}` }));
   return [
@@ -28,12 +28,14 @@ function talk(bytes) {
   ];
 }
 
+const LINE = "src/parser.rs:42: the parser keeps its state in memory\n";
+
 /** What appending the result and offloading it takes, in a store. */
-export async function measure(name, bytes) {
+export async function measure(name, bytes, line = LINE) {
   const folder = name === "file" ? await mkdtemp(join(tmpdir(), "context-compactor-memory-")) : undefined;
   const store = folder ? fileStore(folder) : memoryStore();
   const session = await openSession({ id: "memory", format: "openai-chat", store, ...EAGER });
-  const messages = talk(bytes);
+  const messages = talk(bytes, line);
   const engine = () => call((engine) => engine.wasmMemory().buffer.byteLength);
   const held = () => {
     const { heapUsed, external } = process.memoryUsage();
@@ -47,8 +49,11 @@ export async function measure(name, bytes) {
   const appended = engine();
   await session.prepare();
   clearInterval(look);
+  const prepared = engine();
   const isOffloaded = (await session.context.explain()).some(({ fate }) => fate === "offloaded");
-  const measured = { isOffloaded, appended: appended - before.engine, prepared: engine() - before.engine, javascript: Math.max(highest, held()) - before.held };
+  const measured = { isOffloaded, appended: appended - before.engine, prepared: prepared - before.engine, javascript: Math.max(highest, held()) - before.held };
+  await session.prepare();
+  measured.next = engine() - before.engine;
   await session.close();
   await store.close?.();
   if (folder) await rm(folder, { recursive: true });
@@ -56,6 +61,7 @@ export async function measure(name, bytes) {
 }
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) {
-  const [store, bytes] = process.argv.slice(2);
-  console.log(JSON.stringify(await measure(store, Number(bytes))));
+  const [store, bytes, ofLine] = process.argv.slice(2);
+  const line = ofLine ? LINE.trim().padEnd(Number(ofLine) - 1, ".") : undefined;
+  console.log(JSON.stringify(await measure(store, Number(bytes), line && `${line}\n`)));
 }

@@ -38,6 +38,17 @@ test("t1_appends_of_one_tick_are_one_transaction", async () => {
   assert.equal(batches.length, 2);
 });
 
+test("t1_long_messages_that_wait_together_are_each_what_was_appended", async () => {
+  const { store, batches } = counted();
+  const session = await openSession({ store, contextWindow: 100_000_000 });
+  const long = ["a", "b", "c"].map((letter) => letter.repeat(1_500_000));
+  await Promise.all(long.map((text) => session.append(say(text))));
+  assert.equal(batches.length, 1);
+  const kept = texts((await session.prepare()).messages);
+  assert.ok(kept.length === 3 && kept.every((text, nth) => text === long[nth]));
+  assert.deepEqual(await session.archive.verify(), { ok: true, problems: [] });
+});
+
 test("t1_what_is_appended_while_a_transaction_is_under_way_is_the_next_one", async () => {
   const { store, batches } = counted();
   const session = await openSession({ store });

@@ -9,7 +9,7 @@ mod support;
 use context_compactor_core::policy::Trigger;
 use context_compactor_core::step::{Effect, Machine};
 use context_compactor_core::wire::Format;
-use context_compactor_store_tests::conversation::{assistant, exchange, user};
+use context_compactor_store_tests::conversation::{Body, assistant, exchange, user};
 use context_compactor_store_tests::{Host, MemoryStore};
 use serde_json::{Value, json};
 use std::path::Path;
@@ -125,11 +125,11 @@ impl Held {
     }
 }
 
-/// The most that appending a large tool result takes, and preparing, which offloads it: in tenths of its bytes.
-fn large_result(format: Format) -> [i64; 2] {
+/// A session that offloads every old result, a conversation with a large one for it, and the memory that this takes.
+fn with_large_result(format: Format) -> (Harness, Vec<Body>, Held) {
     const LINE: &str = "src/parser.rs:42: the parser keeps its state in memory\n";
     let text = LINE.repeat(LARGE / LINE.len());
-    let mut harness = Harness::over(
+    let harness = Harness::over(
         Rc::new(MemoryStore::default()),
         "a",
         json!({
@@ -148,6 +148,13 @@ fn large_result(format: Format) -> [i64; 2] {
     });
     // What it took to make the messages is not the engine's.
     held.most = held.now;
+    (harness, bodies, held)
+}
+
+/// The most that appending a large tool result takes, preparing, which offloads it, and handing over a history with it: in
+/// tenths of its bytes.
+fn large_result(format: Format) -> [i64; 3] {
+    let (mut harness, bodies, mut held) = with_large_result(format);
     let appended = harness.session.append(bodies);
     held.run(&mut harness.host, appended);
     let append = std::mem::take(&mut held.most);
@@ -155,15 +162,19 @@ fn large_result(format: Format) -> [i64; 2] {
     assert_eq!(prepared.edits.len(), 1, "{format:?}: it is offloaded");
     // Tables that are made once stay.
     assert!(held.now < LARGE as i64 / 20, "{format:?}: it is let go of, but for {}", held.now);
-    [append, held.most].map(|most| most * 10 / LARGE as i64)
+    let prepare = held.most;
+    let (mut harness, bodies, mut held) = with_large_result(format);
+    let synced = harness.session.sync(0, bodies);
+    held.run(&mut harness.host, synced);
+    [append, prepare, held.most].map(|most| most * 10 / LARGE as i64)
 }
 
 #[test]
 fn p14_a_large_result_takes_few_copies_of_itself() {
     let mut found = json!({});
     for format in FORMATS {
-        let [append, prepare] = large_result(format);
-        found[format.as_str()] = json!({ "append": append, "prepare": prepare });
+        let [append, prepare, sync] = large_result(format);
+        found[format.as_str()] = json!({ "append": append, "prepare": prepare, "sync": sync });
     }
     hold("large-result.json", &found, "the memory that a large result takes, in tenths of its size, differs");
 }

@@ -16,7 +16,7 @@ pub struct Hints {
 /// What tells a message from others.
 pub struct Identity<'a> {
     /// One text for all spellings of the message, without hints.
-    pub canonical: String,
+    pub canonical: Vec<u8>,
     /// The id that the app's library gave it.
     pub id: Option<Cow<'a, str>>,
     /// It is of the app, as the system prompt is.
@@ -26,7 +26,7 @@ pub struct Identity<'a> {
 /// What tells this message from others in its format.
 pub fn identity<'a>(format: Format, message: &'a Value<'a>) -> Identity<'a> {
     let plain = tagged::plain(message);
-    let mut canonical = String::new();
+    let mut canonical = Vec::new();
     write_object(&mut canonical, &plain, FieldPlace::Message, format.wire().hints());
     let text = |key| tagged::given(message, key).and_then(tagged::text);
     let is_system = text("role").is_some_and(|role| matches!(role.as_ref(), "system" | "developer"));
@@ -40,7 +40,7 @@ enum FieldPlace {
 }
 
 /// Writes a message or a block.
-fn write_object(out: &mut String, value: &Value<'_>, level: FieldPlace, hints: &Hints) {
+fn write_object(out: &mut Vec<u8>, value: &Value<'_>, level: FieldPlace, hints: &Hints) {
     let Some(object) = value.as_object() else { return write_data(out, value) };
     let text = |key| object.get(key).and_then(Value::as_str).unwrap_or_default();
     let kind = text("type");
@@ -53,14 +53,14 @@ fn write_object(out: &mut String, value: &Value<'_>, level: FieldPlace, hints: &
         (FieldPlace::Block, "state") => !(kind.starts_with("tool-") || kind == "dynamic-tool"),
         (FieldPlace::Block, _) => hints.block.contains(&key),
     };
-    out.push('{');
+    out.push(b'{');
     for (key, field) in sorted(object.iter()) {
         if left_out(key) || field.is_null() {
             continue;
         }
         let before = out.len();
         write_text(out, key);
-        out.push(':');
+        out.push(b':');
         let is_empty = match (level, key, field) {
             (_, "content" | "parts", _) | (FieldPlace::Message, "output" | "tool_calls", Value::Array(_)) => {
                 write_blocks(out, field, hints)
@@ -91,26 +91,26 @@ fn write_object(out: &mut String, value: &Value<'_>, level: FieldPlace, hints: &
         if is_empty {
             out.truncate(before);
         } else {
-            out.push(',');
+            out.push(b',');
         }
     }
-    out.push('}');
+    out.push(b'}');
 }
 
 /// Writes content: a text is one block. True when it is nothing.
-fn write_blocks(out: &mut String, content: &Value<'_>, hints: &Hints) -> bool {
+fn write_blocks(out: &mut Vec<u8>, content: &Value<'_>, hints: &Hints) -> bool {
     let items: &[Value<'_>] = match content {
         Value::Array(items) => items,
         Value::Str(text) if text.is_empty() => return true,
         Value::Str(text) => {
-            out.push_str("[{");
+            out.extend_from_slice(b"[{");
             for (key, value) in sorted([("type", "text"), ("text", text.as_ref())].into_iter()) {
                 write_text(out, key);
-                out.push(':');
+                out.push(b':');
                 write_text(out, value);
-                out.push(',');
+                out.push(b',');
             }
-            out.push_str("},]");
+            out.extend_from_slice(b"},]");
             return false;
         }
         other => {
@@ -119,16 +119,16 @@ fn write_blocks(out: &mut String, content: &Value<'_>, hints: &Hints) -> bool {
         }
     };
     let before = out.len();
-    out.push('[');
+    out.push(b'[');
     for item in items {
         match item {
             Value::Str(text) => write_text(out, text),
             item if is_empty_text(item, hints) => continue,
             item => write_object(out, item, FieldPlace::Block, hints),
         }
-        out.push(',');
+        out.push(b',');
     }
-    out.push(']');
+    out.push(b']');
     out.len() == before + 2
 }
 
@@ -146,39 +146,53 @@ fn is_empty_text(block: &Value<'_>, hints: &Hints) -> bool {
 }
 
 /// Writes what is the app's or the model's own: nothing of it is a hint.
-fn write_data(out: &mut String, value: &Value<'_>) {
+fn write_data(out: &mut Vec<u8>, value: &Value<'_>) {
     match value {
         Value::Object(object) => {
-            out.push('{');
+            out.push(b'{');
             for (key, field) in sorted(object.iter()) {
                 write_text(out, key);
-                out.push(':');
+                out.push(b':');
                 write_data(out, field);
-                out.push(',');
+                out.push(b',');
             }
-            out.push('}');
+            out.push(b'}');
         }
         Value::Array(items) => {
-            out.push('[');
+            out.push(b'[');
             for item in items {
                 write_data(out, item);
-                out.push(',');
+                out.push(b',');
             }
-            out.push(']');
+            out.push(b']');
         }
         Value::Number(number) => match number.as_f64() {
             // 1.0 is 1.
             Some(float) if number.is_f64() && float.fract() == 0.0 && float.abs() < 9e15 => {
-                out.push_str(&(float as i64).to_string());
+                out.extend_from_slice((float as i64).to_string().as_bytes());
             }
-            _ => out.push_str(&super::json(value)),
+            _ => out.extend_from_slice(super::json(value).as_bytes()),
         },
-        other => out.push_str(&super::json(other)),
+        Value::Str(text) => write_text(out, text),
+        other => out.extend_from_slice(super::json(other).as_bytes()),
     }
 }
 
-fn write_text(out: &mut String, text: &str) {
-    out.push_str(&super::json(&Value::Str(Cow::Borrowed(text))));
+/// Bytes that most messages have behind their largest text.
+const BEHIND: usize = 4 << 10;
+
+fn write_text(out: &mut Vec<u8>, text: &str) {
+    // It may be large: it is written once, into the room that it takes.
+    if text.len() > BEHIND {
+        let more = |byte: u8| match byte {
+            b'"' | b'\\' | b'\n' | b'\r' | b'\t' | 0x08 | 0x0C => 1,
+            0..0x20 => 5,
+            _ => 0,
+        };
+        out.reserve_exact(text.len() + text.bytes().map(more).sum::<usize>() + BEHIND);
+    }
+    // Nothing keeps a text from being written into memory.
+    let _ = serde_json::to_writer(&mut *out, text);
 }
 
 /// Fields in an order that depends on their names alone.

@@ -154,6 +154,8 @@ pub(super) fn plain<'a>(value: &'a Value<'a>) -> Value<'a> {
         (Some(_), _) => text(value).map_or(Value::Null, Value::Str),
         (None, Value::Array(items)) => Value::Array(items.iter().map(plain).collect()),
         (None, Value::Object(fields)) => plain_fields(fields),
+        // It may be large, and is not copied.
+        (None, Value::Str(text)) => Value::Str(Cow::Borrowed(text)),
         _ => value.clone(),
     }
 }

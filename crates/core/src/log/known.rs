@@ -31,7 +31,7 @@ impl KnownMessage {
         let value = wire::parse(index, body)?;
         let identity = wire::identity(format, &value);
         let id = identity.id.filter(|id| !id.is_empty()).map(|id| half(&[b"id", id.as_bytes()]));
-        Ok(KnownMessage { key: half(&[identity.canonical.as_bytes()]), id, is_system: identity.is_system })
+        Ok(KnownMessage { key: half(&[&identity.canonical]), id, is_system: identity.is_system })
     }
 }
 
