@@ -32,6 +32,20 @@ for (const name of browsers) {
       ["a page", call],
       ["a module worker", callInWorker],
     ]) {
+      test(`P17: what a large result took of memory in ${where} is given back, and the session goes on`, async () => {
+        const page = await pages.openPage(session);
+        const id = `large in ${where}`;
+        await run(page, "open", "stays", "at once");
+        await run(page, "append", "stays", "before");
+        const { logged, same, isThere, ok } = await run(page, "outgrow", id, 19_000_000);
+        assert.deepEqual(logged, ["The session goes on in a fresh engine: most of the memory of the other one was not used any more."]);
+        assert.deepEqual(same, same.map((_, at) => at !== 2));
+        assert.deepEqual([isThere, ok], [true, true]);
+        await run(page, "append", "stays", "after");
+        assert.deepEqual(await run(page, "prepared", "stays"), ["before", "after"]);
+        await run(page, "delete", "stays");
+      });
+
       test(`a session in ${where}, from its beginning to its deletion`, async () => {
         const page = await pages.openPage(session);
         const id = `life in ${where}`;

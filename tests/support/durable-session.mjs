@@ -70,6 +70,18 @@ export class Chat {
         return (await session.compact()).success;
       case "look":
         return look(session);
+      case "outgrow": {
+        // Another session of the isolate has a result that takes much of the engine's memory, once.
+        const logged = [];
+        const logger = (_, line) => logged.push(line);
+        const other = await openSession({ store: "memory", format: "openai-chat", contextWindow: 16_000, maxOutputTokens: 1_000, logger });
+        const result = { ...message(2), content: "a line of a result\n".repeat(1_000_000) };
+        await other.append(message(0), message(1), result, message(3), ...Array.from({ length: 8 }, (_, nth) => message(nth + 4)));
+        await other.prepare();
+        const { messages } = await other.prepare();
+        const { ok } = await other.archive.verify();
+        return { logged: logged.filter((line) => line.includes("fresh engine")), ok, messages: messages.length };
+      }
       case "say":
         return session.append(...say);
       case "both": {

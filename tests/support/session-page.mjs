@@ -130,6 +130,24 @@ const steps = {
     return texts;
   },
 
+  /** A session with a result of `size` characters, which becomes a reference: what is logged of its engine, and whether it goes on
+   *  with the app's own objects. */
+  async outgrow(name, size) {
+    const logged = [];
+    const logger = (_, line) => logged.push(line);
+    const session = await library.openSession({ id: name, ...eager, contextWindow: 100_000_000, logger });
+    const result = "a line of a result\n".repeat(size / 19);
+    const given = [...exchange("call_1", result), ...exchange("call_2", "short"), ...exchange("call_3", "short")];
+    await session.append(...given);
+    await session.prepare();
+    const { messages } = await session.prepare();
+    const { ref } = (await session.context.explain()).find(({ fate }) => fate === "offloaded");
+    const isThere = (await session.recall.read(ref)) === result;
+    const { ok } = await session.archive.verify();
+    await session.close({ delete: true });
+    return { logged: logged.filter((line) => line.includes("fresh engine")), same: given.map((message, at) => message === messages[at]), isThere, ok };
+  },
+
   prepared: async (name) => (await open.get(name).prepare()).messages.map(({ content }) => content),
   count: (name) => open.get(name).archive.metadata().totalMessages,
   close: (name) => open.get(name).close(),

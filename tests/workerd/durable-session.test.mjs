@@ -76,6 +76,24 @@ for (const bucket of [true, false]) {
   });
 }
 
+test("P17: what a large result took of the memory of an isolate is given back, and its sessions go on", async () => {
+  const host = await start("large");
+  try {
+    await host.ask("append", { to: 40 });
+    const before = await host.ask("look");
+    const { logged, ok, messages } = await host.ask("outgrow");
+    assert.deepEqual(logged, ["The session goes on in a fresh engine: most of the memory of the other one was not used any more."]);
+    assert.deepEqual([ok, messages], [true, 12]);
+    assert.deepEqual(await host.ask("look"), before);
+    await host.ask("prepare");
+    assert.equal(await host.ask("append", { to: 60 }), 60);
+    assert.equal(await host.ask("compact"), true);
+    assert.deepEqual((await host.ask("look")).problems, []);
+  } finally {
+    await host.dispose();
+  }
+});
+
 describe("two requests on one session", () => {
   test("both handles append at once: each message is there once, and a loser says so", async () => {
     const host = await start("two");
