@@ -1,4 +1,4 @@
-/** The engine's memory for a large result stays below what docs/limits.md says of it. It only grows: its end is its highest. */
+/** The engine's memory for a large result stays below what docs/limits.md says of it. Until the next prompt it only grows: its end is its highest. */
 
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";

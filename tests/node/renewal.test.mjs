@@ -155,7 +155,7 @@ test("P17: what a full store did not take is not given up", async (context) => {
   await session.close();
 });
 
-test("P17: an engine is not left again before it answered a hundred prompts", async (context) => {
+test("P17: an engine is not left again before it was looked at a hundred times", async (context) => {
   const { openSession, grow, size } = await fresh(context);
   const session = await openSession(SMALL);
   await session.append(...chat(2));
