@@ -1,6 +1,6 @@
 /** The driver: performs the effects of an operation of the engine. It decides nothing. */
 
-import { atOnce, awaited, failed, perform, tell, toError, type Answer, type Effect, type EngineError, type Host } from "./effects.js";
+import { atOnce, awaited, effectOf, failed, perform, tell, toError, type Answer, type Effect, type EngineError, type Host } from "./effects.js";
 import { call, isPoisoned, poison, type Engine } from "./engine.js";
 import { CompactionError } from "./errors.js";
 import { isThere, loadStage } from "./stages.js";
@@ -13,9 +13,6 @@ interface Ended {
   done?: unknown;
   error?: EngineError | undefined;
 }
-
-/** What the engine hands out while it is called. */
-type Heard = Effect | ({ type: "ended" } & Ended);
 
 /** Performs an effect; the answer, where it is there at once. */
 type Take = (effect: Effect) => Answer | undefined;
@@ -50,13 +47,12 @@ function stepped(work: Begin, take: Take, isUnderWay = false): Operation | Ended
   let ended: Ended | undefined;
   let thrown: { error: unknown } | undefined;
   // Nothing may be thrown through the engine.
-  const hear = (heard: unknown) => {
+  const hear = (told: unknown, beside: unknown) => {
     isUnderWay = true;
     if (thrown) return undefined;
     try {
-      const effect = heard as Heard;
-      if (effect.type !== "ended") return take(effect);
-      ended = effect;
+      if (typeof told === "string") return take(effectOf(told, beside));
+      ended = told as Ended;
     } catch (error) {
       thrown = { error };
     }

@@ -94,6 +94,31 @@ export type Effect = { id: number; parks?: true } & (
   | { type: "load" | "prefetch"; stage: Stage }
 );
 
+/** An effect as the engine tells it: as JSON, and `beside` it what that would only hold once more. */
+export function effectOf(told: string, beside: unknown): Effect {
+  const effect = JSON.parse(told) as Effect;
+  switch (effect.type) {
+    case "count":
+    case "pin":
+      effect.body = beside as string;
+      break;
+    case "redact":
+      effect.text = beside as string;
+      break;
+    case "summarize":
+      effect.request = beside as SummaryRequest;
+      break;
+    case "fetch":
+      effect.request = beside as HttpRequest;
+      break;
+    case "commit":
+      effect.batch.puts.forEach((put, nth) => (put[1] = (beside as Uint8Array[])[nth]!));
+      break;
+    default:
+  }
+  return effect;
+}
+
 export type Answer =
   | { type: "done" }
   | { type: "number"; value: number }

@@ -49,7 +49,7 @@ function start(module: WasmModule): void {
   const exported = glue.initSync({ module }) as unknown as Exported;
   for (const file of linked) linkTo(exported, file);
   for (const bring of tables) bring(glue);
-  glue.performWith((effect: unknown) => hearing?.(effect));
+  glue.performWith((told: unknown, beside: unknown) => hearing?.(told, beside));
   running = { glue, module, exported };
 }
 
@@ -240,11 +240,13 @@ function engine(): Engine {
   return running.glue;
 }
 
-/** Hears the effects of the call under way. */
-let hearing: ((effect: unknown) => unknown) | undefined;
+/** Hears what the engine tells during a call: an effect as JSON, with what stands beside it, or the end of an operation. */
+export type Hear = (told: unknown, beside: unknown) => unknown;
+
+let hearing: Hear | undefined;
 
 /** Runs a call of the engine, whose effects `hear` is called with. A trap ends the engine: a panic leaves its memory half changed. */
-export function call<T>(run: (engine: Engine) => T, hear?: (effect: unknown) => unknown): T {
+export function call<T>(run: (engine: Engine) => T, hear?: Hear): T {
   const glue = engine();
   // What performs an effect may call the engine itself.
   const before = hearing;

@@ -1,16 +1,14 @@
 //! Values of JavaScript to values of the core and back.
 
 use crate::error::{Thrown, thrown, unreadable};
-use context_compactor_core::context::MessageSource;
-use context_compactor_core::keys::batch::{Batch, Durability, Key, KeyPart};
+use context_compactor_core::keys::batch::{Key, KeyPart};
 use context_compactor_core::policy::Settings;
 use context_compactor_core::standalone::Texts;
-use context_compactor_core::step::{Effect, EffectFailure, Event, ReportedUsage, Stored};
-use context_compactor_core::summary::ThreadRequest;
+use context_compactor_core::step::{EffectFailure, Event, ReportedUsage, Stored};
 use context_compactor_core::tokens::Family;
 use context_compactor_core::wire::provider;
 use context_compactor_core::{Code, Error};
-use js_sys::{Array, Float64Array, JSON, Object, Reflect, Uint8Array, Uint32Array};
+use js_sys::{Array, Float64Array, Object, Reflect, Uint8Array, Uint32Array};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json_borrow::Value;
@@ -90,168 +88,9 @@ fn number(object: &JsValue, name: &str) -> Option<f64> {
     get(object, name)?.as_f64()
 }
 
-/// Which message an effect is about.
-fn message(object: &Object, whose: MessageSource, body: &str) {
-    let (whose, at) = match whose {
-        MessageSource::New(nth) => ("new", nth as f64),
-        MessageSource::Logged(seq) => ("logged", seq as f64),
-        MessageSource::Ours => ("ours", 0.0),
-    };
-    set(object, "whose", whose);
-    set(object, "at", at);
-    set(object, "body", body);
-}
-
-/// What continues the conversation's prompt, as `{ messages }`.
-fn thread(thread: &ThreadRequest) -> Object {
-    let object = Object::new();
-    let parsed = thread.messages.iter().map(|text| JSON::parse(text).unwrap_or(JsValue::UNDEFINED));
-    set(&object, "messages", parsed.collect::<Array>());
-    object
-}
-
-/// An effect as `{ id, type, parks?, … }`.
-pub(crate) fn effect(id: u32, effect: &Effect) -> Thrown<JsValue> {
-    let object = Object::new();
-    set(&object, "id", id);
-    if effect.parks() {
-        set(&object, "parks", true);
-    }
-    let kind = match effect {
-        Effect::Now => "now",
-        Effect::NewId => "newId",
-        Effect::Count { whose, body } => {
-            message(&object, *whose, body);
-            "count"
-        }
-        Effect::Pin { whose, index, body } => {
-            message(&object, *whose, body);
-            set(&object, "index", *index as f64);
-            "pin"
-        }
-        Effect::Appended { places, format } => {
-            set(&object, "places", to_js(places)?);
-            set(&object, "format", format.as_str());
-            "appended"
-        }
-        Effect::Embed(texts) => {
-            set(&object, "texts", texts.iter().map(|text| JsValue::from_str(text)).collect::<Array>());
-            "embed"
-        }
-        Effect::ReadFile(path) => {
-            set(&object, "path", path.as_str());
-            "readFile"
-        }
-        Effect::Redact(text) => {
-            set(&object, "text", text.as_str());
-            "redact"
-        }
-        Effect::Progress(progress) => {
-            set(&object, "progress", to_js(progress)?);
-            "progress"
-        }
-        Effect::Log(level, line) => {
-            set(&object, "level", to_js(level)?);
-            set(&object, "line", line.as_str());
-            "log"
-        }
-        Effect::Notify(notice) => {
-            set(&object, "notice", to_js(notice)?);
-            "notify"
-        }
-        Effect::Summarize { request, attempt, purpose, timeout_ms } => {
-            let asked = to_js(&**request)?;
-            if let Some(thread) = &request.thread {
-                set(asked.unchecked_ref(), "thread", self::thread(thread));
-            }
-            set(&object, "request", asked);
-            set(&object, "attempt", *attempt);
-            set(&object, "purpose", to_js(purpose)?);
-            set(&object, "ofResult", purpose.is_of_result());
-            set(&object, "timeoutMs", *timeout_ms as f64);
-            "summarize"
-        }
-        Effect::Fetch { request, timeout_ms } => {
-            set(&object, "request", to_js(request)?);
-            set(&object, "timeoutMs", *timeout_ms as f64);
-            "fetch"
-        }
-        Effect::WriteWatermark { key, value } => {
-            set(&object, "key", key.as_str());
-            set(&object, "value", value.as_str());
-            "writeWatermark"
-        }
-        Effect::ReadWatermark(key) => {
-            set(&object, "key", key.as_str());
-            "readWatermark"
-        }
-        // What differs is `parks`, which is set above.
-        Effect::Sleep(ms) | Effect::Pause(ms) => {
-            set(&object, "ms", *ms as f64);
-            "sleep"
-        }
-        Effect::Read(keys) => {
-            set(&object, "keys", keys.iter().map(key).collect::<Array>());
-            "read"
-        }
-        Effect::Scan(scan) => {
-            set(&object, "prefix", key(&scan.prefix));
-            let options = Object::new();
-            if let Some(after) = &scan.after {
-                set(&options, "after", key(after));
-            }
-            set(&options, "limit", scan.limit as f64);
-            set(&options, "maxBytes", scan.max_bytes as f64);
-            set(&options, "reverse", scan.reverse);
-            set(&options, "keysOnly", scan.keys_only);
-            set(&object, "options", options);
-            "scan"
-        }
-        Effect::Commit(batch) => {
-            set(&object, "batch", self::batch(batch));
-            "commit"
-        }
-        Effect::Load(stage) => {
-            set(&object, "stage", to_js(stage)?);
-            "load"
-        }
-        Effect::Prefetch(stage) => {
-            set(&object, "stage", to_js(stage)?);
-            "prefetch"
-        }
-    };
-    set(&object, "type", kind);
-    Ok(object.into())
-}
-
-fn key(key: &Key) -> JsValue {
-    let parts = key.0.iter().map(|part| match part {
-        KeyPart::Number(number) => JsValue::from_f64(*number as f64),
-        KeyPart::Text(text) => JsValue::from_str(text),
-    });
-    parts.collect::<Array>().into()
-}
-
-fn batch(batch: &Batch) -> JsValue {
-    let object = Object::new();
-    let expect = batch.expect.iter().map(|(of, version)| {
-        let expected = Object::new();
-        set(&expected, "key", key(of));
-        set(&expected, "version", version.map_or(JsValue::NULL, |version| JsValue::from_f64(version as f64)));
-        expected
-    });
-    set(&object, "expect", expect.collect::<Array>());
-    let puts = batch.puts.iter().map(|(of, bytes)| Array::of2(&key(of), &Uint8Array::from(bytes.as_slice())));
-    set(&object, "puts", puts.collect::<Array>());
-    set(&object, "deletes", batch.deletes.iter().map(key).collect::<Array>());
-    set(&object, "durability", if batch.durability == Durability::Strict { "strict" } else { "relaxed" });
-    object.into()
-}
-
 /// The end of an operation.
 pub(crate) fn ended(end: Thrown<JsValue>) -> JsValue {
     let object = Object::new();
-    set(&object, "type", "ended");
     match end {
         Ok(done) => set(&object, "done", done),
         Err(error) => set(&object, "error", error),
@@ -326,9 +165,9 @@ fn response(object: &JsValue) -> Option<Event> {
 
 /// A value of a store: its bytes, or `{ damaged }`.
 fn stored(value: JsValue) -> Option<Stored> {
-    match text(&value, "damaged") {
-        Some(reason) => Some(Stored::Damaged(reason)),
-        None => Some(Stored::Bytes(value.dyn_into::<Uint8Array>().ok()?.to_vec())),
+    match value.dyn_into::<Uint8Array>() {
+        Ok(bytes) => Some(Stored::Bytes(bytes.to_vec())),
+        Err(value) => text(&value, "damaged").map(Stored::Damaged),
     }
 }
 

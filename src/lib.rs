@@ -1,10 +1,12 @@
 //! WebAssembly bindings: values in, values out, no decisions. The package's TypeScript layer (`js/`) is the only caller.
 //!
-//! Messages come as one buffer of JSON texts and the offsets at which each ends; options and results are converted by
-//! serde-wasm-bindgen; an error is thrown as a plain object that the TypeScript layer makes a `CompactionError` of.
+//! Messages come as one buffer of JSON texts and the offsets at which each ends; an effect goes out as one JSON text; options and
+//! results are converted by serde-wasm-bindgen; an error is thrown as a plain object that the TypeScript layer makes a
+//! `CompactionError` of.
 
 mod convert;
 mod dto;
+mod effect;
 mod error;
 mod memory;
 mod operation;

@@ -1,8 +1,8 @@
 //! An operation under way: the TypeScript layer performs its effects and steps it with what came of them.
 
-use crate::convert;
 use crate::error::{Thrown, thrown};
 use crate::stages::{self, Compact, Rest};
+use crate::{convert, effect};
 use context_compactor_core::step::{CodeStage, Event, Machine, Stepped, go_on};
 use js_sys::Function;
 use std::cell::RefCell;
@@ -16,8 +16,8 @@ thread_local! {
     static HOST: RefCell<Option<Function>> = const { RefCell::new(None) };
 }
 
-/// Has `host` perform the effects of operations: it is called with each, and returns the answer where that is there at once. The
-/// last one of an operation is `{ type: "ended", done?, error? }`.
+/// Has `host` perform the effects of operations: it is called with each (`effect.rs`), and returns the answer where that is
+/// there at once. At the end of an operation it is called with `{ done?, error? }`.
 #[wasm_bindgen(js_name = performWith)]
 pub fn perform_with(host: Function) {
     HOST.replace(Some(host));
@@ -52,16 +52,16 @@ impl Operation {
 
     fn go_on(mut self, answer: Option<(u32, Event)>) -> Begun {
         let Some(host) = HOST.with_borrow(Option::clone) else { return Some(self) };
-        let tell = |effect: &JsValue| host.call1(&JsValue::UNDEFINED, effect);
+        let tell = |told: &JsValue, beside: &JsValue| host.call2(&JsValue::UNDEFINED, told, beside);
         let done = go_on(&mut *self.step, answer, &mut |id, effect| {
-            let answer =
-                convert::effect(id, &effect).and_then(|effect| tell(&effect)).unwrap_or(JsValue::NULL);
+            let told = effect::effect(id, &effect).and_then(|(told, beside)| tell(&told, &beside));
+            let answer = told.unwrap_or(JsValue::NULL);
             // What could not be handed over is answered with nothing usable.
             (!answer.is_undefined()).then(|| convert::event(&answer))
         });
         let Some(done) = done else { return Some(self) };
         // The host keeps what it throws.
-        let _ = tell(&convert::ended(done));
+        let _ = tell(&convert::ended(done), &JsValue::UNDEFINED);
         None
     }
 

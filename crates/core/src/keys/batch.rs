@@ -1,9 +1,11 @@
 //! What the engine asks a store to do: keys, and batches that are written whole or not at all.
 
+use serde::Serialize;
 use std::fmt;
 
 /// One part of a key. Numbers sort before texts, numbers by value, texts by code unit.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[serde(untagged)]
 pub enum KeyPart {
     /// A position.
     Number(u64),
@@ -12,7 +14,7 @@ pub enum KeyPart {
 }
 
 /// A key: the table's name first, then what names the row.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 pub struct Key(pub Vec<KeyPart>);
 
 impl fmt::Display for Key {
@@ -29,7 +31,8 @@ impl fmt::Display for Key {
 }
 
 /// How sure a write is when it is acknowledged.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Durability {
     /// Handed to the disk.
     Strict,

@@ -2,7 +2,7 @@
 //!
 //! A pattern is words with blanks between them. A word is one of `a|b|c`; `*ing` ends so and `ab*` begins so; `!a|b` is
 //! any word but these; `*` is any word; `_` is a piece of code; `VERB` is a verb of the language; `..` is up to eight
-//! words; `$` is the end.
+//! words; `$` is the end. It begins with a word that is spelled out, or with `_` or `VERB`.
 
 use std::collections::HashMap;
 
@@ -13,18 +13,13 @@ const GAP: usize = 8;
 pub(super) struct Index {
     verbs: &'static [&'static str],
     by_word: HashMap<&'static str, Vec<&'static str>>,
-    others: Vec<&'static str>,
 }
 
 impl Index {
     pub(super) fn new(patterns: &[&'static str], verbs: &'static [&'static str]) -> Self {
-        let mut index = Self { verbs, by_word: HashMap::new(), others: Vec::new() };
+        let mut index = Self { verbs, by_word: HashMap::new() };
         for &pattern in patterns {
             let (first, _) = pattern.split_once(' ').unwrap_or((pattern, ""));
-            if first.starts_with('!') || first.contains(['*', '$']) || matches!(first, "" | "..") {
-                index.others.push(pattern);
-                continue;
-            }
             for choice in first.split('|') {
                 match choice {
                     "VERB" => {
@@ -46,10 +41,13 @@ impl Index {
 
     /// True when `words` begin with what some pattern says.
     pub(super) fn matches_at(&self, words: &[&str]) -> bool {
-        let fits = |patterns: &[&str]| patterns.iter().any(|pattern| begins(words, pattern, self.verbs));
-        let known =
-            words.first().is_some_and(|word| self.by_word.get(word).is_some_and(|patterns| fits(patterns)));
-        known || fits(&self.others)
+        let patterns = words.first().and_then(|word| self.by_word.get(word));
+        patterns.is_some_and(|patterns| patterns.iter().any(|pattern| begins(words, pattern, self.verbs)))
+    }
+
+    /// Words that some pattern begins with.
+    pub(super) fn starts(&self) -> impl Iterator<Item = &'static str> {
+        self.by_word.keys().copied()
     }
 }
 

@@ -17,6 +17,7 @@ use super::text::{sentences, unlisted};
 use crate::context::PinProposal;
 use crate::message::{Message, Part, Role};
 use matching::{Index, holds_in_order};
+use std::collections::HashMap;
 use std::sync::LazyLock;
 use words::{HEADINGS, LANGUAGES, Language, UNSPACED, Unspaced};
 
@@ -105,9 +106,10 @@ fn is_constraint(sentence: &str) -> bool {
         return !unless.iter().any(|pattern| holds_in_order(&own, pattern));
     }
     let clauses: Vec<Vec<String>> = own.split(is_clause_end).map(words_of).collect();
+    let spoken = clauses.iter().flatten().filter_map(|word| STARTS.get(word.as_str()));
+    let spoken = spoken.fold(0, |all, languages| all | languages);
     let whole: Vec<&str> = clauses.iter().flatten().map(String::as_str).take(LONGEST_CLAUSE).collect();
-    let is_ascii = own.is_ascii();
-    TABLES.iter().filter(|(_, table)| table.is_latin || !is_ascii).any(|(language, table)| {
+    TABLES.iter().enumerate().filter(|(nth, _)| spoken & (1 << nth) != 0).any(|(_, (language, table))| {
         let opens = clauses.iter().any(|clause| {
             let words: Vec<&str> = clause.iter().map(String::as_str).take(LONGEST_CLAUSE).collect();
             let leads = words.iter().take_while(|word| language.leads.contains(word)).count();
@@ -120,8 +122,6 @@ fn is_constraint(sentence: &str) -> bool {
 
 /// The tables of a language, to be looked up.
 struct LanguageTable {
-    /// A sentence in ASCII may be of it.
-    is_latin: bool,
     opens: Index,
     holds: Index,
     unless: Index,
@@ -129,12 +129,23 @@ struct LanguageTable {
 
 static TABLES: LazyLock<Vec<(&Language, LanguageTable)>> = LazyLock::new(|| {
     let table = |language: &'static Language| LanguageTable {
-        is_latin: language.verbs.iter().any(|verb| verb.is_ascii()),
         opens: Index::new(language.opens, language.verbs),
         holds: Index::new(language.holds, language.verbs),
         unless: Index::new(language.unless, language.verbs),
     };
     LANGUAGES.iter().map(|language| (language, table(language))).collect()
+});
+
+/// The languages, by their places in a number, in which some pattern that makes an order begins with a word. A sentence without
+/// such a word orders nothing.
+static STARTS: LazyLock<HashMap<&'static str, u32>> = LazyLock::new(|| {
+    let mut starts = HashMap::new();
+    for (nth, (_, table)) in TABLES.iter().enumerate() {
+        for word in table.opens.starts().chain(table.holds.starts()) {
+            *starts.entry(word).or_default() |= 1 << nth;
+        }
+    }
+    starts
 });
 
 fn is_short(sentence: &str) -> bool {

@@ -18,6 +18,19 @@ fn none_is(sentences: &[&str]) {
 }
 
 #[test]
+fn s4_3_every_pattern_begins_with_a_word_that_can_be_looked_up() {
+    for language in LANGUAGES {
+        for pattern in [language.opens, language.holds, language.unless].concat() {
+            let (first, _) = pattern.split_once(' ').unwrap_or((pattern, ""));
+            let is_word = |choice: &str| {
+                choice.chars().all(|letter| letter.is_alphanumeric() || "_'-".contains(letter))
+            };
+            assert!(!first.is_empty() && first.split('|').all(is_word), "{pattern}");
+        }
+    }
+}
+
+#[test]
 fn s4_3_constraints_in_english_are_found() {
     each_is(&[
         "Never push to main.",

@@ -1,6 +1,7 @@
 //! Headings in the language of the conversation.
 
 use super::super::quote::RULES;
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::LazyLock;
 
@@ -160,7 +161,9 @@ impl Spoken {
             }
         }
         for word in text.split(|c: char| !c.is_alphanumeric()).filter(|word| (1..=5).contains(&word.len())) {
-            let Some(speakers) = SMALL_WORDS.get(word.to_lowercase().as_str()) else { continue };
+            let is_lower = word.bytes().all(|byte| byte.is_ascii_lowercase());
+            let word = if is_lower { Cow::Borrowed(word) } else { Cow::Owned(word.to_lowercase()) };
+            let Some(speakers) = SMALL_WORDS.get(&*word) else { continue };
             self.english += usize::from(speakers.english);
             for (count, is_theirs) in self.latin.iter_mut().zip(speakers.latin) {
                 *count += usize::from(is_theirs);
