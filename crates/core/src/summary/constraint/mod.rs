@@ -17,6 +17,7 @@ use super::text::{sentences, unlisted};
 use crate::context::PinProposal;
 use crate::message::{Message, Part, Role};
 use matching::{Index, holds_in_order};
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::LazyLock;
 use words::{HEADINGS, LANGUAGES, Language, UNSPACED, Unspaced};
@@ -99,19 +100,20 @@ fn is_constraint(sentence: &str) -> bool {
         return false;
     }
     let own = own_words(sentence).to_lowercase();
-    let unspaced = UNSPACED.iter().find(|language| own.chars().any(|letter| (language.is_own)(letter)));
+    let is_in = |language: &&Unspaced| own.chars().any(|letter| (language.is_own)(letter));
+    let unspaced = UNSPACED.iter().find(|language| !own.is_ascii() && is_in(language));
     if let Some(Unspaced { holds, unless, .. }) = unspaced
         && holds.iter().any(|pattern| holds_in_order(&own, pattern))
     {
         return !unless.iter().any(|pattern| holds_in_order(&own, pattern));
     }
-    let clauses: Vec<Vec<String>> = own.split(is_clause_end).map(words_of).collect();
-    let spoken = clauses.iter().flatten().filter_map(|word| STARTS.get(word.as_str()));
+    let clauses: Vec<Vec<Cow<'_, str>>> = own.split(is_clause_end).map(words_of).collect();
+    let spoken = clauses.iter().flatten().filter_map(|word| STARTS.get(&**word));
     let spoken = spoken.fold(0, |all, languages| all | languages);
-    let whole: Vec<&str> = clauses.iter().flatten().map(String::as_str).take(LONGEST_CLAUSE).collect();
+    let whole: Vec<&str> = clauses.iter().flatten().map(|word| &**word).take(LONGEST_CLAUSE).collect();
     TABLES.iter().enumerate().filter(|(nth, _)| spoken & (1 << nth) != 0).any(|(_, (language, table))| {
         let opens = clauses.iter().any(|clause| {
-            let words: Vec<&str> = clause.iter().map(String::as_str).take(LONGEST_CLAUSE).collect();
+            let words: Vec<&str> = clause.iter().map(|word| &**word).take(LONGEST_CLAUSE).collect();
             let leads = words.iter().take_while(|word| language.leads.contains(word)).count();
             // A lead may itself begin the order: "please do not".
             (0..=leads).any(|from| table.opens.matches_at(words.get(from..).unwrap_or_default()))
@@ -175,7 +177,7 @@ fn is_clause_end(letter: char) -> bool {
 }
 
 /// A sentence without what the user quotes; a piece of code is the word `_`.
-fn own_words(sentence: &str) -> String {
+fn own_words(sentence: &str) -> Cow<'_, str> {
     const QUOTES: [(char, char); 8] = [
         ('"', '"'),
         ('“', '”'),
@@ -186,6 +188,9 @@ fn own_words(sentence: &str) -> String {
         ('《', '》'),
         ('`', '`'),
     ];
+    if !sentence.contains(|letter| QUOTES.iter().any(|(opening, _)| *opening == letter)) {
+        return Cow::Borrowed(sentence);
+    }
     let mut own = String::with_capacity(sentence.len());
     let mut rest = sentence;
     while let Some(letter) = rest.chars().next() {
@@ -202,18 +207,23 @@ fn own_words(sentence: &str) -> String {
             }
         }
     }
-    own
+    Cow::Owned(own)
 }
 
 /// The words of a clause, in the spelling of the tables.
-fn words_of(clause: &str) -> Vec<String> {
+fn words_of(clause: &str) -> Vec<Cow<'_, str>> {
     let is_word = |letter: char| {
         letter.is_alphanumeric()
             || matches!(letter, '\'' | '’' | '_')
             || ('\u{300}'..='\u{36f}').contains(&letter)
     };
     let words = clause.split(|letter| !is_word(letter)).filter(|word| !word.is_empty());
-    words.map(|word| word.chars().filter_map(plain).collect()).collect()
+    words
+        .map(|word| match word.is_ascii() {
+            true => Cow::Borrowed(word),
+            false => Cow::Owned(word.chars().filter_map(plain).collect()),
+        })
+        .collect()
 }
 
 /// A letter as the tables spell it: one apostrophe, Arabic without vowel signs and with one alef.
