@@ -94,7 +94,7 @@ export type Effect = { id: number; parks?: true } & (
   | { type: "load" | "prefetch"; stage: Stage }
 );
 
-/** An effect as the engine tells it: as JSON, and `beside` it what that would only hold once more. */
+/** An effect from the engine: `told` is JSON, and `beside` a large value of it, which is not copied into the JSON. */
 export function effectOf(told: string, beside: unknown): Effect {
   const effect = JSON.parse(told) as Effect;
   switch (effect.type) {
@@ -106,10 +106,8 @@ export function effectOf(told: string, beside: unknown): Effect {
       effect.text = beside as string;
       break;
     case "summarize":
-      effect.request = beside as SummaryRequest;
-      break;
     case "fetch":
-      effect.request = beside as HttpRequest;
+      effect.request = beside as SummaryRequest & HttpRequest;
       break;
     case "commit":
       effect.batch.puts.forEach((put, nth) => (put[1] = (beside as Uint8Array[])[nth]!));

@@ -240,7 +240,7 @@ function engine(): Engine {
   return running.glue;
 }
 
-/** Hears what the engine tells during a call: an effect as JSON, with what stands beside it, or the end of an operation. */
+/** Hears what the engine tells during a call: an effect (`effectOf`), or the end of an operation. */
 export type Hear = (told: unknown, beside: unknown) => unknown;
 
 let hearing: Hear | undefined;

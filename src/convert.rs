@@ -69,7 +69,7 @@ pub(crate) fn texts(texts: &Texts) -> JsValue {
     object.into()
 }
 
-fn set(object: &Object, name: &str, value: impl Into<JsValue>) {
+pub(crate) fn set(object: &Object, name: &str, value: impl Into<JsValue>) {
     // Setting a property of a fresh plain object cannot fail.
     let _ = Reflect::set(object, &JsValue::from_str(name), &value.into());
 }

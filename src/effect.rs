@@ -1,15 +1,15 @@
-//! Effects as the host gets them: what they ask as JSON text, which is handed over at once, and beside it what a text would only
-//! hold once more: the values of a batch, a message's body, a request.
+//! Effects as the host gets them: JSON text, which is handed over in one call. Large values stand beside it and are not copied into
+//! it: the values of a batch, a message's body, a request.
 
-use crate::convert::to_js;
+use crate::convert::{set, to_js};
 use crate::error::Thrown;
 use context_compactor_core::context::{MessageSource, Place};
 use context_compactor_core::keys::batch::{Batch, Durability, Key};
 use context_compactor_core::step::{CodeStage, Effect, LogLevel, Notice, Progress, Purpose, Scan};
 use context_compactor_core::summary::ThreadRequest;
-use js_sys::{Array, JSON, Object, Reflect, Uint8Array};
+use js_sys::{Array, JSON, Object, Uint8Array};
 use serde::Serialize;
-use wasm_bindgen::JsValue;
+use wasm_bindgen::{JsCast, JsValue};
 
 #[derive(Serialize)]
 struct Told<'e> {
@@ -152,8 +152,7 @@ pub(crate) fn effect(id: u32, effect: &Effect) -> Thrown<(JsValue, JsValue)> {
         Effect::Summarize { request, attempt, purpose, timeout_ms } => {
             beside = to_js(&**request)?;
             if let Some(asked) = &request.thread {
-                // Setting a property of a fresh plain object cannot fail.
-                let _ = Reflect::set(&beside, &JsValue::from_str("thread"), &thread(asked));
+                set(beside.unchecked_ref(), "thread", thread(asked));
             }
             let (attempt, of_result) = (*attempt, purpose.is_of_result());
             Asks::Summarize { attempt, purpose: *purpose, of_result, timeout_ms: *timeout_ms }
@@ -194,7 +193,7 @@ fn source(whose: MessageSource) -> (&'static str, u64) {
 fn thread(thread: &ThreadRequest) -> Object {
     let object = Object::new();
     let parsed = thread.messages.iter().map(|text| JSON::parse(text).unwrap_or(JsValue::UNDEFINED));
-    let _ = Reflect::set(&object, &JsValue::from_str("messages"), &parsed.collect::<Array>());
+    set(&object, "messages", parsed.collect::<Array>());
     object
 }
 
