@@ -7,7 +7,7 @@ use super::rung::Run;
 use crate::context::{CoveredRange, Item, Origin, Place};
 use crate::error::Result;
 use crate::keys::ids;
-use crate::log::{References, View};
+use crate::log::{References, View, facts};
 use crate::message::{Message, Part, Role};
 use crate::order;
 use crate::policy::{KeepNumbers, Rung, Settings};
@@ -42,21 +42,25 @@ async fn collect(run: &Run<'_>, view: &View, proposal: &Proposal) -> Result<Rc<C
     let before = proposal.compress.iter().filter(|item| is_fork && is_summary(item));
     let before: Vec<Rc<str>> = before.map(|item| Rc::clone(&item.body)).collect();
     let (covers, log) = (proposal.covers(), run.log());
-    let runs = runs(&covers);
+    let (runs, read_as) = (runs(&covers), read_as(view));
     // What was taken in last, when it is how all of that begins. Whoever still writes a summary with it keeps it.
     let last = run.collected().take().and_then(|last| Rc::try_unwrap(last).ok());
-    let is_same =
-        |last: &Collected| last.sid == log.sid && last.format == view.format && last.before == before;
-    let last = last.filter(|last| log.is_stored() && is_same(last) && is_beginning(&last.runs, &runs));
+    let is_same = |last: &Collected| last.sid == log.sid && last.read_as == read_as && last.before == before;
+    let is_beginning = |last: &Collected| is_same(last) && is_beginning(&last.runs, &runs);
+    let mut last = last.filter(|last| log.is_stored() && is_beginning(last));
+    if last.is_none() && log.is_stored() {
+        last = facts::read(run.io, &log.sid).await?.filter(is_beginning);
+    }
     let mut collected = match last {
         Some(last) => last,
         None => {
             let mut new = Collected {
                 sid: log.sid.clone(),
-                format: view.format,
+                read_as: read_as.clone(),
                 before: before.clone(),
                 runs: Vec::new(),
                 next: 0,
+                fresh: 0,
                 collector: KeepLayerBuilder::default(),
                 said: Vec::new(),
             };
@@ -73,15 +77,26 @@ async fn collect(run: &Run<'_>, view: &View, proposal: &Proposal) -> Result<Rc<C
     let next = collected.next;
     log.each(run.io, &covers, next, |place, body| {
         collected.next = place.seq + 1;
+        collected.fresh += body.len();
         take_in(&mut collected, view, place, body)
     })
     .await?;
     collected.runs = runs;
+    let mut row = None;
+    if log.is_stored() {
+        row = facts::row(run.io, &mut collected).await?;
+    }
     let collected = Rc::new(collected);
     if log.is_stored() {
-        *run.collected() = Some(Rc::clone(&collected));
+        run.keep_collected(Rc::clone(&collected), row);
     }
     Ok(collected)
+}
+
+/// All that decides what is taken in of a message.
+fn read_as(view: &View) -> String {
+    let Settings { estimator, redacts_secrets, .. } = &*view.settings;
+    format!("{} {:?} {estimator:?} {redacts_secrets}", env!("CARGO_PKG_VERSION"), view.format)
 }
 
 fn take_in(collected: &mut Collected, view: &View, place: Place, body: &str) -> Result<()> {

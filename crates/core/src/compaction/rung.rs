@@ -10,6 +10,7 @@ use super::result::{CompactionResult, Edit};
 use super::writer::Writer;
 use crate::checkpoint::Goal;
 use crate::error::{Code, Error, Result};
+use crate::keys::batch::Key;
 use crate::log::sent::LastPrompt;
 use crate::log::{Cause, ContextChange, Job, LogReader, SessionGuard, View};
 use crate::policy::{Rung, Settings, Trigger};
@@ -141,6 +142,13 @@ impl<'r> Run<'r> {
     /// What the last summary took in, for the next one.
     pub(super) fn collected(&self) -> RefMut<'_, Option<Rc<Collected>>> {
         RefMut::map(self.guard.state_mut(), |state| &mut state.collected)
+    }
+
+    /// Keeps that, and what is to be stored of it with the next change, if anything is.
+    pub(super) fn keep_collected(&self, collected: Rc<Collected>, row: Option<(Key, Vec<u8>)>) {
+        let mut state = self.guard.state_mut();
+        state.collected = Some(collected);
+        state.facts = row.or(state.facts.take());
     }
 
     /// True for a message of the app that was erased.

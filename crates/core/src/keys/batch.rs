@@ -138,6 +138,11 @@ pub mod keys {
         parts(sid, "vectors")
     }
 
+    /// What summaries took in of the log.
+    pub fn facts(sid: &str) -> Key {
+        blob(sid, "facts", 0)
+    }
+
     /// Everything of one offload.
     pub fn parts(sid: &str, blob: &str) -> Key {
         Key(with(key("blobs", sid), KeyPart::Text(blob.into())))

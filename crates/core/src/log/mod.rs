@@ -4,6 +4,7 @@ mod bill;
 pub(crate) mod check;
 pub(crate) mod deletion;
 mod due;
+pub(crate) mod facts;
 mod gaps;
 pub(crate) mod guard;
 pub(crate) mod intact;

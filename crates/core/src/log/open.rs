@@ -109,7 +109,7 @@ impl State {
         // Numbers that a summary under way uses already go on.
         if !self.secrets.borrow().continues(&self.row.secrets) {
             self.secrets = Rc::new(RefCell::new(self.row.secrets.clone()));
-            self.collected = None;
+            (self.collected, self.facts) = (None, None);
         }
         self.row.goal = self.row.goal.take().or(goal);
         self.row.format = self.row.format.or(self.settings.format);

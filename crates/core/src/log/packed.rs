@@ -1,4 +1,4 @@
-//! The rows of views are packed: they say the same again and again (where a message stands, what stands in the place of a
+//! The rows of views are packed, and those of what summaries take in (`facts.rs`): they say the same again and again (where a message stands, what stands in the place of a
 //! result, which rung it was). The text of a row becomes a list of letters, of repetitions of what stands before, and of ids,
 //! each in as few bits as what stands before it makes likely ([`coder`]). What is read is the text byte for byte, so that hashes,
 //! archives and receipts are of the text. Rows of earlier releases are not packed.
@@ -30,9 +30,9 @@ const MOST_TIMES: usize = 256;
 const MORE: usize = 1 << 16;
 const HEAD: usize = 6;
 
-/// A view's row as it is stored; as it is where that is no longer.
-fn pack(text: Vec<u8>) -> Vec<u8> {
-    if text.first() != Some(&b'{') || text.len() > MOST {
+/// JSON, or a part of it, as it is stored: as it is where that is no longer.
+pub(crate) fn pack(text: Vec<u8>) -> Vec<u8> {
+    if is_packed(&text) || text.len() > MOST {
         return text;
     }
     let mut out = vec![PACKED_VIEW, SAMPLE_NUMBER];
@@ -53,7 +53,7 @@ fn most_of(row: &[u8]) -> usize {
 
 /// The row of a view, from its text.
 pub(crate) fn row(sid: &str, generation: u64, text: Vec<u8>) -> (Key, Vec<u8>) {
-    (keys::view(sid, generation), pack(text))
+    (keys::view(sid, generation), if text.starts_with(b"{") { pack(text) } else { text })
 }
 
 /// The text of a row, when it is packed; `None` where that is not what was written.
@@ -74,7 +74,7 @@ fn unpack(row: &[u8]) -> Option<Vec<u8>> {
     (text.len() == length && check(&text) == checked).then_some(text)
 }
 
-/// The text of a view's row as it is stored, packed or not: JSON; nothing where it cannot be read.
+/// What was stored, packed or not: JSON; nothing where it cannot be read.
 pub fn text(row: &[u8]) -> Vec<u8> {
     if is_packed(row) { unpack(row).unwrap_or_default() } else { row.to_vec() }
 }

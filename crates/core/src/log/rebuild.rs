@@ -219,6 +219,7 @@ impl Tail {
         // They may be of messages that are gone.
         tail.stray(io, keys::all_terms(sid), None).await?;
         tail.stray(io, keys::all_vectors(sid), None).await?;
+        tail.stray(io, keys::facts(sid), None).await?;
         Ok(tail)
     }
 

@@ -100,8 +100,8 @@ impl State {
         self.load_at(io, row).await?;
         self.given_up += 1;
         self.told_losses += 1;
-        (self.unindexed, self.collected, self.past) = (Unindexed::default(), None, None);
-        (self.handed_out, self.mended, self.sent) = (None, None, None);
+        (self.unindexed, self.collected, self.facts) = (Unindexed::default(), None, None);
+        (self.past, self.handed_out, self.mended, self.sent) = (None, None, None, None);
         self.omitted.clear();
         Ok(true)
     }

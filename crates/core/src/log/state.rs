@@ -24,6 +24,7 @@ use super::view::References;
 use crate::checkpoint::{Reliability, model_size, reliability};
 use crate::context::{Context, MessageSource, Origin, SessionLog, Size};
 use crate::error::Result;
+use crate::keys::batch::Key;
 use crate::keys::ids;
 use crate::message::{Message, Part};
 use crate::policy::{Settings, clearable};
@@ -122,6 +123,8 @@ pub(crate) struct State {
     pub(crate) unindexed: Unindexed,
     /// What the last summary took in of the messages that it stands for.
     pub(crate) collected: Option<Rc<Collected>>,
+    /// The row of it that the next change writes.
+    pub(crate) facts: Option<(Key, Vec<u8>)>,
     /// What a history that is handed over is recognized by.
     pub(super) known: KnownMessages,
     /// The other sessions of the store, where searches look through them.
@@ -237,6 +240,7 @@ impl State {
             looked_at: 0,
             unindexed: Unindexed::default(),
             collected: None,
+            facts: None,
             known: KnownMessages::default(),
             others,
         }

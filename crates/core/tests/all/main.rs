@@ -33,6 +33,7 @@ mod compact_rules;
 mod deletion_rules;
 mod erase_rules;
 mod factor3_rules;
+mod facts_rules;
 mod fallback_rules;
 mod figures;
 mod floor_rules;

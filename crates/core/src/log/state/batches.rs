@@ -200,6 +200,10 @@ impl State {
         for blob in change.blobs.iter().filter(|blob| !blob.is_big()) {
             puts.extend(blob.rows_of(&self.sid)?);
         }
+        // Beside the session's row, what it is of, and the job that this ends.
+        if puts.len() + APPEND_OVERHEAD_OPS < self.max_batch_ops {
+            puts.extend(self.facts.clone());
+        }
         let mut batch = self.batch(&mut row, puts)?;
         if let Some(job) = &change.job {
             let room = self.max_batch_ops.saturating_sub(batch.expect.len() + batch.puts.len());

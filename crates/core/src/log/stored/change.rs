@@ -2,7 +2,7 @@
 
 use crate::checkpoint::Goal;
 use crate::context::{Context, Origin, conserve};
-use crate::error::{Code, Result};
+use crate::error::{Code, Error, Result};
 use crate::log::record::SessionRow;
 use crate::log::retry::{Tried, conflict, retry, retryable};
 use crate::log::state::view_id;
@@ -72,16 +72,20 @@ impl SessionGuard {
         debug_assert!(self.state().unstored.is_none(), "a context in memory is stored before the next one");
         let now = io.now().await?;
         let id = view_id(commit_id, &self.state().row.head);
-        let (batch, row) = self.state().change_batch(change, commit_id, now)?;
-        match self.commit(io, batch, Vec::new(), Some(change)).await {
-            Ok(()) => {
-                let mut state = self.state_mut();
-                state.wrote(io, row);
-                state.context = after;
-                Ok(Tried::Done(()))
+        loop {
+            let (batch, row) = self.state().change_batch(change, commit_id, now)?;
+            match self.commit(io, batch, Vec::new(), Some(change)).await {
+                Ok(()) => {
+                    let mut state = self.state_mut();
+                    state.wrote(io, row);
+                    (state.context, state.facts) = (after, None);
+                    return Ok(Tried::Done(()));
+                }
+                Err(error) if retryable(&error) => return Ok(Tried::Lost(error, Some((id, ())))),
+                // There may be room for all that is needed.
+                Err(error) if is_too_much(&error) && self.state_mut().facts.take().is_some() => {}
+                Err(error) => return Err(error),
             }
-            Err(error) if retryable(&error) => Ok(Tried::Lost(error, Some((id, ())))),
-            Err(error) => Err(error),
         }
     }
 
@@ -131,4 +135,9 @@ impl SessionGuard {
         })
         .await
     }
+}
+
+/// True where the store would take less at once.
+fn is_too_much(error: &Error) -> bool {
+    matches!(error.code, Code::QuotaExceeded | Code::TooLarge)
 }

@@ -51,6 +51,13 @@ pub(super) struct SaidText {
     pub(super) whole: bool,
 }
 
+crate::wire::record!(SaidText {
+    position = "position",
+    at = "at",
+    text = "text",
+    whole = "whole",
+});
+
 /// Takes in a conversation message by message; [`KeepLayerBuilder::layer`] writes what must be kept of it.
 #[derive(Debug, Default)]
 pub struct KeepLayerBuilder {
@@ -64,6 +71,17 @@ pub struct KeepLayerBuilder {
     /// Calls of the recall tools without a result: what they bring back is told where it was said first.
     recalls: HashSet<String>,
 }
+
+crate::wire::record!(KeepLayerBuilder {
+    count = "count",
+    lines = "lines",
+    state = "state",
+    spoken = "spoken",
+    said = "said",
+    constraints = "constraints",
+    events = "events",
+    recalls = "recalls",
+});
 
 /// Something that must not be lost.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -8,6 +8,7 @@
 use super::{entities, noise};
 use crate::order;
 use crate::tokens::Estimator;
+use crate::wire::record::{Json, ReadJson, Unreadable, WriteJson};
 use crate::wire::work::{self, WorkDone};
 use std::cell::Cell;
 use std::cmp::Reverse;
@@ -23,18 +24,30 @@ const PASSAGE: usize = 600;
 /// A blank line ends a passage of so many lines.
 const PARAGRAPH: usize = 2;
 /// Bytes of lines that are kept; the least telling half goes when there are more.
-const MOST_BYTES: usize = 8 << 20;
-/// Things that are known apart; a conversation that names more has its later ones counted only where they are known.
-const MOST_THINGS: usize = 1 << 20;
+pub(super) const MOST_BYTES: usize = 1 << 20;
+/// Things that are counted; those that no line names are known by their names alone when there are more. Lines of
+/// [`MOST_BYTES`] name fewer.
+const MOST_THINGS: usize = 1 << 17;
+/// Things that are known by their names alone. Further ones are not known.
+const MOST_NAMES: usize = 1 << 20;
+
+/// Emphasis is counted in so many parts: sums of them are exact.
+const EMPHASIS: f64 = 20.0;
 
 /// A thing that was named.
 #[derive(Debug)]
 struct Thing {
     weight: f64,
-    /// How much was made of it, and the same weighed by when.
-    mass: f64,
-    late: f64,
+    /// How much was made of it, in [`EMPHASIS`] parts, and the same weighed by when.
+    mass: u64,
+    late: u64,
 }
+
+crate::wire::record!(Thing {
+    weight = "weight",
+    mass = "mass",
+    late = "late",
+});
 
 /// A passage that may become evidence.
 #[derive(Debug)]
@@ -52,20 +65,71 @@ pub(super) struct Line {
     things: Box<[u32]>,
     /// Words that name nothing: what distinguishes a sentence from a list of names.
     words: usize,
-    /// Its tokens and those of where it is from, as they were counted first, and by whom.
-    costs: Cell<Option<(Estimator, u32, u32)>>,
+    costs: LineCosts,
+}
+
+crate::wire::record!(Line {
+    order = "order",
+    position = "position",
+    text = "text",
+    source = "source" or nothing,
+    numbers = "numbers" or nothing,
+    things = "things",
+    words = "words",
+    costs = "costs" or nothing,
+});
+
+/// The tokens of a line and those of where it is from, as they were counted first, and by whom.
+#[derive(Debug, Default)]
+struct LineCosts(Cell<Option<(Estimator, u32, u32)>>);
+
+impl WriteJson for LineCosts {
+    fn write(&self, out: &mut Vec<u8>) {
+        out.extend_from_slice(b"null");
+    }
+
+    /// They are counted again.
+    fn is_nothing(&self) -> bool {
+        true
+    }
+}
+
+impl ReadJson<'_> for LineCosts {
+    fn read(json: &mut Json<'_>) -> Result<Self, Unreadable> {
+        json.raw();
+        Ok(LineCosts::default())
+    }
 }
 
 /// The lines of a conversation so far.
 #[derive(Debug, Default)]
 pub(super) struct CoverLines {
+    /// Those that lines name, or may.
     things: Vec<Thing>,
+    /// Their numbers, and their places.
     known: HashMap<u64, u32>,
+    /// Other names, by half of their numbers.
+    names: HashSet<u32>,
     lines: Vec<Line>,
-    /// Which texts are among the lines.
-    texts: HashSet<u64>,
+    /// Which texts are among the lines, by half of their numbers.
+    texts: HashSet<u32>,
     bytes: usize,
     added: usize,
+}
+
+crate::wire::record!(CoverLines {
+    things = "things",
+    known = "known",
+    names = "names",
+    lines = "lines",
+    texts = "texts",
+    bytes = "bytes",
+    added = "added",
+});
+
+/// Half of a number: of a million others, one in four thousand has the same.
+fn half(number: u64) -> u32 {
+    (number ^ (number >> 32)) as u32
 }
 
 impl CoverLines {
@@ -119,10 +183,10 @@ impl CoverLines {
     ) {
         let mut things = Vec::new();
         entities::each(line, &mut |number, weight| {
-            things.extend(self.emphasise(number, weight, position, emphasis));
+            things.push(self.emphasise(number, weight, position, emphasis));
         });
         let text = numbered(line).map_or_else(|| super::layer::unnumbered(line), |(_, text)| text.trim());
-        if text.len() > *LENGTHS.end() || is_noise(text) || !self.texts.insert(entities::number(text)) {
+        if text.len() > *LENGTHS.end() || is_noise(text) || !self.texts.insert(half(entities::number(text))) {
             return;
         }
         let (number, text) =
@@ -158,43 +222,51 @@ impl CoverLines {
             numbers,
             things: things.into(),
             words,
-            costs: Cell::new(None),
+            costs: LineCosts::default(),
         };
         self.bytes += line.bytes();
         self.lines.push(line);
         if self.bytes > MOST_BYTES {
             self.halve(position + 1);
+        } else if self.things.len() > MOST_THINGS {
+            self.forget();
         }
     }
 
     /// Notes that something is named in the message at `position`; its place among the things.
-    pub(super) fn emphasise(
-        &mut self,
-        number: u64,
-        weight: f64,
-        position: usize,
-        emphasis: f64,
-    ) -> Option<u32> {
+    pub(super) fn emphasise(&mut self, number: u64, weight: f64, position: usize, emphasis: f64) -> u32 {
         let next = self.things.len();
         let id = match self.known.get(&number) {
             Some(id) => *id,
-            None if next < MOST_THINGS => {
+            None => {
                 self.known.insert(number, next as u32);
-                self.things.push(Thing { weight, mass: 0.0, late: 0.0 });
+                self.things.push(Thing { weight, mass: 0, late: 0 });
                 next as u32
             }
-            None => return None,
         };
         if let Some(thing) = self.things.get_mut(id as usize) {
+            let emphasis = (emphasis * EMPHASIS).round() as u64;
             thing.mass += emphasis;
-            thing.late += emphasis * (position as f64 + 1.0);
+            thing.late += emphasis * (position as u64 + 1);
         }
-        Some(id)
+        id
+    }
+
+    /// Bytes of the lines.
+    #[cfg(test)]
+    pub(super) fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    /// Things of which is known how much was made.
+    #[cfg(test)]
+    pub(super) fn counted(&self) -> usize {
+        self.things.len()
     }
 
     /// True when something of this number was named.
     pub(super) fn names(&self, number: u64) -> bool {
-        self.known.contains_key(&number)
+        self.known.contains_key(&number) || self.names.contains(&half(number))
     }
 
     /// What every thing is worth at the end of a conversation of `length` messages.
@@ -203,7 +275,10 @@ impl CoverLines {
         // The newest mention counts four times as much as the first.
         self.things
             .iter()
-            .map(|thing| thing.weight * (0.25 * thing.mass + 0.75 * thing.late / length).sqrt())
+            .map(|thing| {
+                let (mass, late) = (thing.mass as f64 / EMPHASIS, thing.late as f64 / EMPHASIS);
+                thing.weight * (0.25 * mass + 0.75 * late / length).sqrt()
+            })
             .collect()
     }
 
@@ -215,8 +290,37 @@ impl CoverLines {
         let least = values.get(values.len() / 2).copied().unwrap_or(0);
         self.lines.retain(|line| line.value(&weights, line.text.len() / 4) > least);
         let texts = self.lines.iter().flat_map(|line| line.text.lines());
-        self.texts = texts.map(|line| entities::number(super::layer::unnumbered(line))).collect();
+        self.texts = texts.map(|line| half(entities::number(super::layer::unnumbered(line)))).collect();
         self.bytes = self.lines.iter().map(Line::bytes).sum();
+        self.forget();
+    }
+
+    /// Forgets how much was made of what no line names. That it was named stays known.
+    fn forget(&mut self) {
+        let mut stays = vec![false; self.things.len()];
+        for id in self.lines.iter().flat_map(|line| line.things.iter()) {
+            stays.get_mut(*id as usize).into_iter().for_each(|stays| *stays = true);
+        }
+        let mut free = 0_u32..;
+        let places: Vec<Option<u32>> =
+            stays.iter().map(|stays| if *stays { free.next() } else { None }).collect();
+        let place = |id: u32| places.get(id as usize).copied().flatten();
+        let mut stays = stays.iter();
+        self.things.retain(|_| stays.next() == Some(&true));
+        let (is_full, names) = (self.names.len() >= MOST_NAMES, &mut self.names);
+        self.known.retain(|number, id| match place(*id) {
+            Some(place) => {
+                *id = place;
+                true
+            }
+            None => {
+                names.extend((!is_full).then_some(half(*number)));
+                false
+            }
+        });
+        for id in self.lines.iter_mut().flat_map(|line| line.things.iter_mut()) {
+            *id = place(*id).unwrap_or_default();
+        }
     }
 
     /// The lines that say most, the most telling first, in `room` tokens beside `layer`, outside of
@@ -315,12 +419,12 @@ impl Line {
 
     /// Tokens of the passage, with where it is from where that is not there yet.
     fn tokens(&self, estimator: Estimator, told: bool) -> usize {
-        let known = self.costs.get().filter(|(by, ..)| *by == estimator);
+        let known = self.costs.0.get().filter(|(by, ..)| *by == estimator);
         let (_, text, source) = known.unwrap_or_else(|| {
             let source = self.source().map_or(0, |source| estimator.text(source));
             (estimator, estimator.text(&self.text) as u32, source as u32)
         });
-        self.costs.set(Some((estimator, text, source)));
+        self.costs.0.set(Some((estimator, text, source)));
         let source = if told { 0 } else { source as usize };
         text as usize + source + if self.source.is_some() { 8 } else { 2 }
     }

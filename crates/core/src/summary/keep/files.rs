@@ -24,6 +24,8 @@ pub(super) enum Did {
     Deleted,
 }
 
+crate::wire::named!(Did { Read = "read", Modified = "modified", Created = "created", Deleted = "deleted" });
+
 impl Did {
     pub(super) fn as_str(self) -> &'static str {
         match self {
@@ -44,6 +46,12 @@ pub(super) struct Action {
     pub(super) lines: Option<(u64, u64)>,
 }
 
+crate::wire::record!(Action {
+    path = "path",
+    did = "did",
+    lines = "lines" or nothing,
+});
+
 /// A file of the ledger.
 #[derive(Debug, Clone)]
 struct FileEntry {
@@ -52,6 +60,12 @@ struct FileEntry {
     /// When it was touched last.
     at: u64,
 }
+
+crate::wire::record!(FileEntry {
+    did = "did",
+    lines = "lines" or nothing,
+    at = "at",
+});
 
 /// A file's path, and the line that says what became of it.
 pub(super) type FileLine = (String, String);
@@ -62,6 +76,11 @@ pub(super) struct Files {
     entries: HashMap<String, FileEntry>,
     touched: u64,
 }
+
+crate::wire::record!(Files {
+    entries = "entries",
+    touched = "touched",
+});
 
 impl Files {
     /// Notes what a call that succeeded did.

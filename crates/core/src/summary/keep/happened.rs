@@ -47,6 +47,8 @@ pub(super) enum What {
     Ran,
 }
 
+crate::wire::named!(What { Said = "said", Changed = "changed", Failed = "failed", Ran = "ran" });
+
 /// Something that happened.
 #[derive(Debug, Clone)]
 pub(super) struct TurnEvent {
@@ -61,6 +63,15 @@ pub(super) struct TurnEvent {
     /// The number of a change that failed or was refused ([`change_number`]).
     pub(super) refused: Option<u64>,
 }
+
+crate::wire::record!(TurnEvent {
+    at = "at",
+    position = "position",
+    what = "what",
+    text = "text",
+    outcome = "outcome" or nothing,
+    refused = "refused" or nothing,
+});
 
 impl TurnEvent {
     /// The event as it is told: `$ make test → 3 failed`.
@@ -81,6 +92,12 @@ pub(super) struct TurnEvents {
     /// TurnEvents that are not kept any more.
     gone: usize,
 }
+
+crate::wire::record!(TurnEvents {
+    list = "list",
+    waiting = "waiting",
+    gone = "gone",
+});
 
 impl TurnEvents {
     /// The events that are kept, oldest first.

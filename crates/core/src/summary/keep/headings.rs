@@ -148,6 +148,16 @@ pub(super) struct Spoken {
     letters: usize,
 }
 
+crate::wire::record!(Spoken {
+    han = "han",
+    kana = "kana",
+    hangul = "hangul",
+    cyrillic = "cyrillic",
+    english = "english",
+    latin = "latin",
+    letters = "letters",
+});
+
 impl Spoken {
     /// Listens to a text that somebody said.
     pub(super) fn hear(&mut self, text: &str) {

@@ -28,6 +28,8 @@ mod page_tests;
 mod shell;
 mod standing;
 #[cfg(test)]
+mod stored_tests;
+#[cfg(test)]
 mod tests;
 mod turns;
 

@@ -3,6 +3,7 @@
 use super::super::facts::is_error_line;
 use super::super::text::{head, unlisted};
 use super::files;
+use crate::wire::record::{Json, ReadJson, Unreadable, WriteJson, write_variant};
 use serde_json::Value;
 
 /// Errors and tasks that are kept; the newest.
@@ -53,6 +54,12 @@ pub(super) struct ToolFailure {
     asked: usize,
 }
 
+crate::wire::record!(ToolFailure {
+    target = "target",
+    line = "line",
+    asked = "asked",
+});
+
 /// A task that was written down.
 #[derive(Debug, Clone)]
 pub(super) struct Task {
@@ -64,6 +71,13 @@ pub(super) struct Task {
     number: Option<String>,
 }
 
+crate::wire::record!(Task {
+    text = "text",
+    state = "state",
+    listed = "listed",
+    number = "number" or nothing,
+});
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum TaskState {
     Waiting,
@@ -71,11 +85,37 @@ pub(super) enum TaskState {
     Done,
 }
 
+crate::wire::named!(TaskState { Waiting = "waiting", Begun = "begun", Done = "done" });
+
 /// What a call does to one task, once it is answered.
 #[derive(Debug, Clone)]
 pub(super) enum TaskChange {
     Add(Task),
     Change { number: String, text: Option<String>, state: Option<TaskState> },
+}
+
+impl WriteJson for TaskChange {
+    fn write(&self, out: &mut Vec<u8>) {
+        match self {
+            TaskChange::Add(task) => write_variant(out, "add", &mut |out| task.write(out)),
+            TaskChange::Change { number, text, state } => {
+                write_variant(out, "change", &mut |out| (number, text, state).write(out));
+            }
+        }
+    }
+}
+
+impl ReadJson<'_> for TaskChange {
+    fn read(json: &mut Json<'_>) -> Result<Self, Unreadable> {
+        json.variant(|name, json| match name {
+            "add" => Task::read(json).map(TaskChange::Add),
+            "change" => {
+                let (number, text, state) = ReadJson::read(json)?;
+                Ok(TaskChange::Change { number, text, state })
+            }
+            _ => Err(Unreadable::no("change of a task")),
+        })
+    }
 }
 
 /// What is open so far.
@@ -86,6 +126,12 @@ pub(super) struct Open {
     /// Requests of the user.
     asked: usize,
 }
+
+crate::wire::record!(Open {
+    failures = "failures",
+    tasks = "tasks",
+    asked = "asked",
+});
 
 impl Open {
     /// The user asked for something. Who asks for other things twice has moved on from what failed before.

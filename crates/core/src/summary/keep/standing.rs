@@ -30,6 +30,15 @@ struct OpenCall {
     change: Option<u64>,
 }
 
+crate::wire::record!(OpenCall {
+    target = "target",
+    actions = "actions",
+    source = "source",
+    removes = "removes",
+    task = "task" or nothing,
+    change = "change" or nothing,
+});
+
 /// What became of files, errors and tasks. It goes on with each message, wherever the conversation is cut.
 #[derive(Debug, Default, Clone)]
 pub(crate) struct WorkState {
@@ -39,6 +48,13 @@ pub(crate) struct WorkState {
     /// Numbers of changes that failed or were refused, and were not made since.
     refused: HashSet<u64>,
 }
+
+crate::wire::record!(WorkState {
+    files = "files",
+    open = "open",
+    waiting = "waiting",
+    refused = "refused",
+});
 
 impl WorkState {
     /// Takes in the next message.

@@ -1,0 +1,83 @@
+//! What summaries took in of the log, as a row: so that the first one after an opening reads on from there, and not from
+//! the beginning. It is derived: one that is missing, damaged, of another release or of other options is made again.
+//!
+//! It stands in the table of blobs, as the pages of terms do, and leaves with the session's rows: a fork, an archive and what
+//! an erasure leaves have none. It comes with the commit of what was made of it, and so with the numbers of the secrets
+//! that its texts have in their places.
+//!
+//! | bytes | |
+//! |---|---|
+//! | 1 | [`VERSION`] |
+//! | the rest | pieces of JSON, packed: the bytes of each, and the piece |
+//! | 16 | the beginning of a hash of all that |
+
+use super::offloads::PART;
+use super::packed;
+use super::terms::SEAL;
+use super::varint;
+use crate::error::{Code, Result};
+use crate::keys::batch::{Key, keys};
+use crate::keys::ids;
+use crate::step::{Breath, Io};
+use crate::summary::keep::Collected;
+use crate::wire::record;
+
+const VERSION: u8 = 1;
+/// Bytes of JSON that are packed at once. That takes as long as going through four times as many of messages; the way back,
+/// half of it.
+const PIECE: usize = 64 << 10;
+/// Bytes of messages after which the row is written again: it takes a tenth of them.
+const EVERY: usize = 4 << 20;
+
+/// The row, where so much was taken in since it was written last; `None` too where no store need take it as one value.
+pub(crate) async fn row(io: &Io, collected: &mut Collected) -> Result<Option<(Key, Vec<u8>)>> {
+    if collected.fresh < EVERY {
+        return Ok(None);
+    }
+    collected.fresh = 0;
+    let (mut row, mut breath) = (vec![VERSION], Breath::default());
+    let json = record::to_vec(collected);
+    for piece in json.chunks(PIECE) {
+        breath.after(io, 4 * PIECE).await?;
+        let piece = packed::pack(piece.to_vec());
+        varint::write(&mut row, piece.len() as u64);
+        row.extend(piece);
+    }
+    let seal = ids::hash(&[&row]);
+    row.extend(seal.iter().take(SEAL));
+    Ok((row.len() <= PART).then(|| (keys::facts(&collected.sid), row)))
+}
+
+/// What the row has of the session whose rows are called `sid`.
+///
+/// Errors: those of the store.
+pub(crate) async fn read(io: &Io, sid: &str) -> Result<Option<Collected>> {
+    let row = match io.read(vec![keys::facts(sid)]).await {
+        Err(error) if error.code == Code::StoreCorrupt => return Ok(None),
+        rows => rows?.into_iter().next().flatten(),
+    };
+    let Some(pieces) = row.as_deref().and_then(pieces) else { return Ok(None) };
+    let (mut json, mut breath) = (Vec::new(), Breath::default());
+    for piece in pieces {
+        breath.after(io, 2 * PIECE).await?;
+        json.extend(packed::text(piece));
+    }
+    Ok(String::from_utf8(json).ok().and_then(|json| record::from_str(&json).ok()))
+}
+
+/// The pieces of a row; `None` where it is not what was stored.
+fn pieces(row: &[u8]) -> Option<Vec<&[u8]>> {
+    let (bytes, seal) = row.split_at_checked(row.len().checked_sub(SEAL)?)?;
+    let mut rest = bytes.strip_prefix(&[VERSION])?;
+    if !ids::hash(&[bytes]).starts_with(seal) {
+        return None;
+    }
+    let mut pieces = Vec::new();
+    while !rest.is_empty() {
+        let length = usize::try_from(varint::read(&mut rest)?).ok()?;
+        let piece;
+        (piece, rest) = rest.split_at_checked(length)?;
+        pieces.push(piece);
+    }
+    Some(pieces)
+}
