@@ -8,7 +8,7 @@
 //! | bytes | |
 //! |---|---|
 //! | 1 | [`VERSION`] |
-//! | the rest | pieces of JSON, packed: the bytes of each, and the piece |
+//! | the rest | of each text ([`Collected::texts`]) the number of its pieces, and of each piece its bytes and, packed, itself |
 //! | 16 | the beginning of a hash of all that |
 
 use super::offloads::PART;
@@ -20,7 +20,6 @@ use crate::keys::batch::{Key, keys};
 use crate::keys::ids;
 use crate::step::{Breath, Io};
 use crate::summary::keep::Collected;
-use crate::wire::record;
 
 const VERSION: u8 = 1;
 /// Bytes of JSON that are packed at once. That takes as long as going through four times as many of messages; the way back,
@@ -36,12 +35,14 @@ pub(crate) async fn row(io: &Io, collected: &mut Collected) -> Result<Option<(Ke
     }
     collected.fresh = 0;
     let (mut row, mut breath) = (vec![VERSION], Breath::default());
-    let json = record::to_vec(collected);
-    for piece in json.chunks(PIECE) {
-        breath.after(io, 4 * PIECE).await?;
-        let piece = packed::pack(piece.to_vec());
-        varint::write(&mut row, piece.len() as u64);
-        row.extend(piece);
+    for text in collected.texts() {
+        varint::write(&mut row, text.len().div_ceil(PIECE) as u64);
+        for piece in text.chunks(PIECE) {
+            breath.after(io, 4 * piece.len()).await?;
+            let piece = packed::pack(piece.to_vec());
+            varint::write(&mut row, piece.len() as u64);
+            row.extend(piece);
+        }
     }
     let seal = ids::hash(&[&row]);
     row.extend(seal.iter().take(SEAL));
@@ -56,28 +57,34 @@ pub(crate) async fn read(io: &Io, sid: &str) -> Result<Option<Collected>> {
         Err(error) if error.code == Code::StoreCorrupt => return Ok(None),
         rows => rows?.into_iter().next().flatten(),
     };
-    let Some(pieces) = row.as_deref().and_then(pieces) else { return Ok(None) };
-    let (mut json, mut breath) = (Vec::new(), Breath::default());
-    for piece in pieces {
-        breath.after(io, 2 * PIECE).await?;
-        json.extend(packed::text(piece));
+    let Some(mut rest) = row.as_deref().and_then(checked) else { return Ok(None) };
+    let (mut collected, mut breath) = (None, Breath::default());
+    while !rest.is_empty() {
+        let Some(text) = text(&mut rest) else { return Ok(None) };
+        breath.after(io, 2 * text.len()).await?;
+        collected = match Collected::read(collected, &text) {
+            Ok(collected) => Some(collected),
+            Err(_) => return Ok(None),
+        };
     }
-    Ok(String::from_utf8(json).ok().and_then(|json| record::from_str(&json).ok()))
+    Ok(collected)
 }
 
-/// The pieces of a row; `None` where it is not what was stored.
-fn pieces(row: &[u8]) -> Option<Vec<&[u8]>> {
+/// The texts of a row; `None` where it is not what was stored.
+fn checked(row: &[u8]) -> Option<&[u8]> {
     let (bytes, seal) = row.split_at_checked(row.len().checked_sub(SEAL)?)?;
-    let mut rest = bytes.strip_prefix(&[VERSION])?;
-    if !ids::hash(&[bytes]).starts_with(seal) {
-        return None;
-    }
-    let mut pieces = Vec::new();
-    while !rest.is_empty() {
-        let length = usize::try_from(varint::read(&mut rest)?).ok()?;
+    let texts = bytes.strip_prefix(&[VERSION])?;
+    ids::hash(&[bytes]).starts_with(seal).then_some(texts)
+}
+
+/// Takes a text off the beginning; `None` where there is none.
+fn text(rest: &mut &[u8]) -> Option<String> {
+    let mut text = Vec::new();
+    for _ in 0..varint::read(rest)? {
+        let length = usize::try_from(varint::read(rest)?).ok()?;
         let piece;
-        (piece, rest) = rest.split_at_checked(length)?;
-        pieces.push(piece);
+        (piece, *rest) = rest.split_at_checked(length)?;
+        text.extend(packed::text(piece));
     }
-    Some(pieces)
+    String::from_utf8(text).ok()
 }

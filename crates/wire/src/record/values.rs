@@ -6,6 +6,7 @@ use serde_json::value::RawValue;
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::hash::Hash;
 use std::io::Write as _;
+use std::ops::{Deref, DerefMut};
 use std::rc::Rc;
 
 macro_rules! numbers {
@@ -266,6 +267,47 @@ macro_rules! pointers {
     };
 }
 pointers!(Box Rc);
+
+/// A field that is not written with its record: it is stored elsewhere, or made again.
+#[derive(Debug, Clone, Default)]
+pub struct Apart<T>(T);
+
+impl<T> From<T> for Apart<T> {
+    fn from(value: T) -> Self {
+        Apart(value)
+    }
+}
+
+impl<T> Deref for Apart<T> {
+    type Target = T;
+
+    fn deref(&self) -> &T {
+        &self.0
+    }
+}
+
+impl<T> DerefMut for Apart<T> {
+    fn deref_mut(&mut self) -> &mut T {
+        &mut self.0
+    }
+}
+
+impl<T: Default> ReadJson<'_> for Apart<T> {
+    fn read(json: &mut Json<'_>) -> Result<Self, Unreadable> {
+        json.raw();
+        Ok(Apart::default())
+    }
+}
+
+impl<T> WriteJson for Apart<T> {
+    fn write(&self, out: &mut Vec<u8>) {
+        out.extend_from_slice(b"null");
+    }
+
+    fn is_nothing(&self) -> bool {
+        true
+    }
+}
 
 /// A value that is kept as it stands in the text.
 #[derive(Debug, Clone, PartialEq, Eq)]

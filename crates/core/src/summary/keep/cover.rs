@@ -8,7 +8,7 @@
 use super::{entities, noise};
 use crate::order;
 use crate::tokens::Estimator;
-use crate::wire::record::{Json, ReadJson, Unreadable, WriteJson};
+use crate::wire::record::Apart;
 use crate::wire::work::{self, WorkDone};
 use std::cell::Cell;
 use std::cmp::Reverse;
@@ -65,7 +65,8 @@ pub(super) struct Line {
     things: Box<[u32]>,
     /// Words that name nothing: what distinguishes a sentence from a list of names.
     words: usize,
-    costs: LineCosts,
+    /// Its tokens and those of where it is from, as they were counted first, and by whom.
+    costs: Apart<Cell<Option<(Estimator, u32, u32)>>>,
 }
 
 crate::wire::record!(Line {
@@ -79,28 +80,6 @@ crate::wire::record!(Line {
     costs = "costs" or nothing,
 });
 
-/// The tokens of a line and those of where it is from, as they were counted first, and by whom.
-#[derive(Debug, Default)]
-struct LineCosts(Cell<Option<(Estimator, u32, u32)>>);
-
-impl WriteJson for LineCosts {
-    fn write(&self, out: &mut Vec<u8>) {
-        out.extend_from_slice(b"null");
-    }
-
-    /// They are counted again.
-    fn is_nothing(&self) -> bool {
-        true
-    }
-}
-
-impl ReadJson<'_> for LineCosts {
-    fn read(json: &mut Json<'_>) -> Result<Self, Unreadable> {
-        json.raw();
-        Ok(LineCosts::default())
-    }
-}
-
 /// The lines of a conversation so far.
 #[derive(Debug, Default)]
 pub(super) struct CoverLines {
@@ -110,7 +89,7 @@ pub(super) struct CoverLines {
     known: HashMap<u64, u32>,
     /// Other names, by half of their numbers.
     names: HashSet<u32>,
-    lines: Vec<Line>,
+    lines: Apart<Vec<Line>>,
     /// Which texts are among the lines, by half of their numbers.
     texts: HashSet<u32>,
     bytes: usize,
@@ -121,7 +100,7 @@ crate::wire::record!(CoverLines {
     things = "things",
     known = "known",
     names = "names",
-    lines = "lines",
+    lines = "lines" or nothing,
     texts = "texts",
     bytes = "bytes",
     added = "added",
@@ -222,7 +201,7 @@ impl CoverLines {
             numbers,
             things: things.into(),
             words,
-            costs: LineCosts::default(),
+            costs: Apart::default(),
         };
         self.bytes += line.bytes();
         self.lines.push(line);
@@ -250,6 +229,16 @@ impl CoverLines {
             thing.late += emphasis * (position as u64 + 1);
         }
         id
+    }
+
+    /// All of the lines.
+    pub(super) fn all(&self) -> &[Line] {
+        &self.lines
+    }
+
+    /// Goes on with lines that were there before.
+    pub(super) fn extend(&mut self, lines: Vec<Line>) {
+        self.lines.extend(lines);
     }
 
     /// Bytes of the lines.
@@ -419,12 +408,12 @@ impl Line {
 
     /// Tokens of the passage, with where it is from where that is not there yet.
     fn tokens(&self, estimator: Estimator, told: bool) -> usize {
-        let known = self.costs.0.get().filter(|(by, ..)| *by == estimator);
+        let known = self.costs.get().filter(|(by, ..)| *by == estimator);
         let (_, text, source) = known.unwrap_or_else(|| {
             let source = self.source().map_or(0, |source| estimator.text(source));
             (estimator, estimator.text(&self.text) as u32, source as u32)
         });
-        self.costs.0.set(Some((estimator, text, source)));
+        self.costs.set(Some((estimator, text, source)));
         let source = if told { 0 } else { source as usize };
         text as usize + source + if self.source.is_some() { 8 } else { 2 }
     }

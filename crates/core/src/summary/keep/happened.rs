@@ -5,6 +5,7 @@ use super::super::text::{first_words, last_words};
 use super::files::{self, Action, Did};
 use super::{entities, noise, open};
 use crate::message::{ToolCall, ToolResult};
+use crate::wire::record::Apart;
 use serde_json::Value;
 use std::collections::{HashSet, VecDeque};
 
@@ -86,7 +87,7 @@ impl TurnEvent {
 /// The events of a conversation so far.
 #[derive(Debug, Default)]
 pub(super) struct TurnEvents {
-    list: VecDeque<TurnEvent>,
+    list: Apart<VecDeque<TurnEvent>>,
     /// Calls without a result, with their numbers among all events.
     waiting: Vec<(String, usize)>,
     /// TurnEvents that are not kept any more.
@@ -94,7 +95,7 @@ pub(super) struct TurnEvents {
 }
 
 crate::wire::record!(TurnEvents {
-    list = "list",
+    list = "list" or nothing,
     waiting = "waiting",
     gone = "gone",
 });
@@ -103,6 +104,11 @@ impl TurnEvents {
     /// The events that are kept, oldest first.
     pub(super) fn list(&self) -> &VecDeque<TurnEvent> {
         &self.list
+    }
+
+    /// Goes on with events that were there before.
+    pub(super) fn extend(&mut self, events: Vec<TurnEvent>) {
+        self.list.extend(events);
     }
 
     /// The agent says something.

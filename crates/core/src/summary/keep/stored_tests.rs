@@ -4,7 +4,6 @@ use super::super::tests::{call, result, text as said};
 use super::cover::MOST_BYTES;
 use super::*;
 use crate::message::{Message, Part, Role, ToolCall};
-use crate::wire::record::{from_str, to_text};
 use serde_json::json;
 
 /// Numbers that are the same in every run.
@@ -80,17 +79,33 @@ fn conversation(seed: u32, length: usize) -> Vec<Message<'static>> {
     messages
 }
 
-fn add(builder: &mut KeepLayerBuilder, messages: &[Message<'_>], from: usize) {
-    messages.iter().enumerate().for_each(|(nth, message)| builder.add(from + nth, message));
+/// What is taken in of a conversation.
+fn collected(messages: &[Message<'_>]) -> Collected {
+    let (sid, read_as, before, runs, said) = Default::default();
+    let collector = KeepLayerBuilder::default();
+    let mut collected = Collected { sid, read_as, before, runs, next: 0, fresh: 0, collector, said };
+    add(&mut collected, messages, 0);
+    collected
 }
 
-fn again(builder: &KeepLayerBuilder) -> KeepLayerBuilder {
-    from_str(&to_text(builder)).expect("it was written as it is read")
+fn add(collected: &mut Collected, messages: &[Message<'_>], from: usize) {
+    let numbered = messages.iter().enumerate();
+    numbered.for_each(|(nth, message)| collected.collector.add(from + nth, message));
 }
 
-/// All that two of them say of a conversation.
-fn assert_same(one: &KeepLayerBuilder, other: &KeepLayerBuilder) {
-    assert_eq!(to_text(one), to_text(other));
+fn texts(collected: &Collected) -> Vec<String> {
+    collected.texts().map(|text| String::from_utf8(text).expect("it is JSON")).collect()
+}
+
+fn again(collected: &Collected) -> Collected {
+    let read = |so_far, text: &String| Some(Collected::read(so_far, text).expect("it was written"));
+    texts(collected).iter().fold(None, read).expect("there is a text")
+}
+
+/// They have the same, and say the same of a conversation.
+fn assert_same(one: &Collected, other: &Collected) {
+    assert_eq!(texts(one), texts(other));
+    let (one, other) = (&one.collector, &other.collector);
     assert_eq!(one.musts(), other.musts());
     for (budget, shares) in [(300, Shares::BESIDE), (2_000, Shares::ALONE)] {
         let page = |of: &KeepLayerBuilder| of.layer(budget, shares, Estimator::default());
@@ -105,12 +120,10 @@ fn p13_what_is_stored_and_read_goes_on_as_what_was_never_stored() {
     let mut kinds = 0;
     for seed in 0..60 {
         let messages = conversation(seed, 80);
-        let mut whole = KeepLayerBuilder::default();
-        add(&mut whole, &messages, 0);
-        kinds += usize::from(to_text(&whole).contains("\"task\":{\"change\""));
+        let whole = collected(&messages);
+        kinds += usize::from(texts(&whole).concat().contains("\"task\":{\"change\""));
         for cut in [0, 1, 7, 20, 43, 79, 80] {
-            let mut first = KeepLayerBuilder::default();
-            add(&mut first, &messages[..cut], 0);
+            let first = collected(&messages[..cut]);
             let mut read = again(&first);
             assert_same(&first, &read);
             add(&mut read, &messages[cut..], cut);
@@ -122,29 +135,27 @@ fn p13_what_is_stored_and_read_goes_on_as_what_was_never_stored() {
 
 #[test]
 fn p13_what_is_kept_of_a_long_conversation_is_bounded_and_every_name_is_known() {
-    let mut builder = KeepLayerBuilder::default();
-    let (mut nth, mut largest) = (0, 0);
-    while nth < 6_000 {
+    let mut long = collected(&[]);
+    let mut largest = 0;
+    for nth in (0..6_000).step_by(2) {
         let line = |at: usize| {
             format!("the function unit_{at}_of_{nth} reads src/dir{nth}/file{at}.rs and says so twice")
         };
         let text: Vec<String> = (0..8).map(line).collect();
-        builder.add(nth, &calls(nth));
-        builder.add(nth + 1, &result(&nth.to_string(), &text.join("\n"), false));
-        nth += 2;
-        largest = largest.max(builder.lines.bytes());
+        let show = json!({ "command": format!("show {nth}") }).to_string();
+        let call = call(&nth.to_string(), "Bash", &show);
+        let call = Message { role: Role::Assistant, parts: vec![call] };
+        add(&mut long, &[call, result(&nth.to_string(), &text.join("\n"), false)], nth);
+        largest = largest.max(long.collector.lines.bytes());
         if nth == 4_000 {
-            assert_same(&builder, &again(&builder));
+            assert_same(&long, &again(&long));
         }
     }
     assert!(largest > MOST_BYTES / 2 && largest <= MOST_BYTES, "{largest}");
-    assert!(builder.lines.counted() < 40_000, "{} things are counted", builder.lines.counted());
+    let counted = long.collector.lines.counted();
+    assert!(counted < 40_000, "{counted} things are counted");
     // Its lines left long ago.
-    assert!(builder.unsupported("unit_0_of_0, src/dir2/file3.rs, unit_7_of_5998").is_empty());
-    assert_eq!(builder.unsupported("unit_8_of_0"), ["unit_8_of_0"]);
-}
-
-fn calls(nth: usize) -> Message<'static> {
-    let arguments = json!({ "command": format!("show {nth}") }).to_string();
-    Message { role: Role::Assistant, parts: vec![call(&nth.to_string(), "Bash", &arguments)] }
+    let known = "unit_0_of_0, src/dir2/file3.rs, unit_7_of_5998";
+    assert!(long.collector.unsupported(known).is_empty());
+    assert_eq!(long.collector.unsupported("unit_8_of_0"), ["unit_8_of_0"]);
 }
