@@ -2,3 +2,4 @@
 
 pub mod batch;
 pub(crate) mod ids;
+pub(crate) mod varint;

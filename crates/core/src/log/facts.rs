@@ -8,23 +8,24 @@
 //! | bytes | |
 //! |---|---|
 //! | 1 | [`VERSION`] |
-//! | the rest | of each text ([`Collected::texts`]) the number of its pieces, and of each piece its bytes and, packed, itself |
+//! | the rest | of each part ([`Collected::parts`]) the number of its pieces, and of each piece its bytes and, packed, itself |
 //! | 16 | the beginning of a hash of all that |
 
 use super::offloads::PART;
 use super::packed;
 use super::terms::SEAL;
-use super::varint;
 use crate::error::{Code, Result};
 use crate::keys::batch::{Key, keys};
-use crate::keys::ids;
+use crate::keys::{ids, varint};
 use crate::step::{Breath, Io};
 use crate::summary::keep::Collected;
 
 const VERSION: u8 = 1;
-/// Bytes of JSON that are packed at once. That takes as long as going through four times as many of messages; the way back,
-/// half of it.
+/// Bytes of a part that are packed at once. That takes as long as going through four times as many of messages; the way
+/// back, half of it.
 const PIECE: usize = 64 << 10;
+/// What stands before a piece: what begins so is none that was packed.
+const UNPACKED: u8 = 0;
 /// Bytes of messages after which the row is written again: it takes a tenth of them.
 const EVERY: usize = 4 << 20;
 
@@ -35,11 +36,11 @@ pub(crate) async fn row(io: &Io, collected: &mut Collected) -> Result<Option<(Ke
     }
     collected.fresh = 0;
     let (mut row, mut breath) = (vec![VERSION], Breath::default());
-    for text in collected.texts() {
-        varint::write(&mut row, text.len().div_ceil(PIECE) as u64);
-        for piece in text.chunks(PIECE) {
+    for part in collected.parts() {
+        varint::write(&mut row, part.len().div_ceil(PIECE) as u64);
+        for piece in part.chunks(PIECE) {
             breath.after(io, 4 * piece.len()).await?;
-            let piece = packed::pack(piece.to_vec());
+            let piece = packed::pack([&[UNPACKED], piece].concat());
             varint::write(&mut row, piece.len() as u64);
             row.extend(piece);
         }
@@ -60,31 +61,31 @@ pub(crate) async fn read(io: &Io, sid: &str) -> Result<Option<Collected>> {
     let Some(mut rest) = row.as_deref().and_then(checked) else { return Ok(None) };
     let (mut collected, mut breath) = (None, Breath::default());
     while !rest.is_empty() {
-        let Some(text) = text(&mut rest) else { return Ok(None) };
-        breath.after(io, 2 * text.len()).await?;
-        collected = match Collected::read(collected, &text) {
-            Ok(collected) => Some(collected),
-            Err(_) => return Ok(None),
-        };
+        let Some(part) = part(&mut rest) else { return Ok(None) };
+        breath.after(io, 2 * part.len()).await?;
+        collected = Collected::read(collected, &part);
+        if collected.is_none() {
+            return Ok(None);
+        }
     }
     Ok(collected)
 }
 
-/// The texts of a row; `None` where it is not what was stored.
+/// The parts of a row; `None` where it is not what was stored.
 fn checked(row: &[u8]) -> Option<&[u8]> {
     let (bytes, seal) = row.split_at_checked(row.len().checked_sub(SEAL)?)?;
-    let texts = bytes.strip_prefix(&[VERSION])?;
-    ids::hash(&[bytes]).starts_with(seal).then_some(texts)
+    let parts = bytes.strip_prefix(&[VERSION])?;
+    ids::hash(&[bytes]).starts_with(seal).then_some(parts)
 }
 
-/// Takes a text off the beginning; `None` where there is none.
-fn text(rest: &mut &[u8]) -> Option<String> {
-    let mut text = Vec::new();
+/// Takes a part off the beginning; `None` where there is none.
+fn part(rest: &mut &[u8]) -> Option<Vec<u8>> {
+    let mut part = Vec::new();
     for _ in 0..varint::read(rest)? {
         let length = usize::try_from(varint::read(rest)?).ok()?;
         let piece;
         (piece, *rest) = rest.split_at_checked(length)?;
-        text.extend(packed::text(piece));
+        part.extend_from_slice(packed::text(piece).strip_prefix(&[UNPACKED])?);
     }
-    String::from_utf8(text).ok()
+    Some(part)
 }

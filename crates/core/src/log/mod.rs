@@ -38,7 +38,6 @@ pub(crate) mod stored;
 pub(crate) mod terms;
 mod unstored;
 mod usage;
-mod varint;
 pub(crate) mod vectors;
 mod view;
 mod watermark;

@@ -30,7 +30,7 @@ const MOST_TIMES: usize = 256;
 const MORE: usize = 1 << 16;
 const HEAD: usize = 6;
 
-/// JSON, or a part of it, as it is stored: as it is where that is no longer.
+/// A text or other bytes as they are stored: as they are where that is no longer, or where they begin as what is packed.
 pub(crate) fn pack(text: Vec<u8>) -> Vec<u8> {
     if is_packed(&text) || text.len() > MOST {
         return text;
@@ -74,7 +74,7 @@ fn unpack(row: &[u8]) -> Option<Vec<u8>> {
     (text.len() == length && check(&text) == checked).then_some(text)
 }
 
-/// What was stored, packed or not: JSON; nothing where it cannot be read.
+/// What was stored, packed or not; nothing where it cannot be read.
 pub fn text(row: &[u8]) -> Vec<u8> {
     if is_packed(row) { unpack(row).unwrap_or_default() } else { row.to_vec() }
 }

@@ -7,12 +7,12 @@
 
 use super::offloads::PART;
 use super::said::said;
-use super::varint::{read, write};
 use crate::context::Item;
 use crate::context::is_recall;
 use crate::error::Result;
 use crate::keys::batch::{Key, keys};
 use crate::keys::ids;
+use crate::keys::varint::{read, write};
 use crate::message::Role;
 use crate::order;
 use crate::wire::{self, Format};

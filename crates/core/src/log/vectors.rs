@@ -5,8 +5,8 @@
 //! without a message, a fork and an archive have none, and make their own.
 
 use super::terms::SEAL;
-use super::varint::{read, write};
 use crate::keys::ids;
+use crate::keys::varint::{read, write};
 
 /// Of the bytes of a page, and of where passages begin and end.
 const VERSION: u8 = 1;

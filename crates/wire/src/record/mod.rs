@@ -5,7 +5,7 @@ mod json;
 mod values;
 
 pub use json::{Json, Unreadable};
-pub use values::{Apart, Raw, read_name, write_name};
+pub use values::{Raw, read_name, write_name};
 
 use serde_json::{Map, Value};
 

@@ -1,12 +1,8 @@
 //! Values of fields.
 
 use super::{Json, ReadJson, Unreadable, WriteJson};
-use crate::order;
 use serde_json::value::RawValue;
-use std::collections::{HashMap, HashSet, VecDeque};
-use std::hash::Hash;
 use std::io::Write as _;
-use std::ops::{Deref, DerefMut};
 use std::rc::Rc;
 
 macro_rules! numbers {
@@ -33,19 +29,6 @@ macro_rules! numbers {
 }
 numbers!(u8 u32 u64 usize);
 
-impl ReadJson<'_> for f64 {
-    fn read(json: &mut Json<'_>) -> Result<Self, Unreadable> {
-        json.raw().parse().map_err(|_| Unreadable::no("number of its kind"))
-    }
-}
-
-impl WriteJson for f64 {
-    /// The shortest text that reads as the same number. It must be finite.
-    fn write(&self, out: &mut Vec<u8>) {
-        let _ = write!(out, "{self}");
-    }
-}
-
 impl ReadJson<'_> for bool {
     fn read(json: &mut Json<'_>) -> Result<Self, Unreadable> {
         json.raw().parse().map_err(|_| Unreadable::no("yes or no"))
@@ -68,29 +51,10 @@ impl ReadJson<'_> for String {
     }
 }
 
-macro_rules! shared_strings {
-    ($($type:ty)*) => {
-        $(
-            impl ReadJson<'_> for $type {
-                fn read(json: &mut Json<'_>) -> Result<Self, Unreadable> {
-                    Ok(json.string()?.into())
-                }
-            }
-        )*
-    };
-}
-shared_strings!(Box<str> Rc<str>);
-
-impl WriteJson for str {
+impl WriteJson for String {
     fn write(&self, out: &mut Vec<u8>) {
         // A string that is written into memory does not fail.
         let _ = serde_json::to_writer(out, self);
-    }
-}
-
-impl WriteJson for String {
-    fn write(&self, out: &mut Vec<u8>) {
-        self.as_str().write(out);
     }
 
     fn is_nothing(&self) -> bool {
@@ -130,7 +94,7 @@ impl<'a, T: ReadJson<'a>> ReadJson<'a> for Vec<T> {
 
 impl<T: WriteJson> WriteJson for Vec<T> {
     fn write(&self, out: &mut Vec<u8>) {
-        self.as_slice().write(out);
+        list(&mut self.iter().map(|value| value as &dyn WriteJson), out);
     }
 
     fn is_nothing(&self) -> bool {
@@ -173,78 +137,6 @@ macro_rules! tuples {
 }
 tuples!((one: A, two: B) (one: A, two: B, three: C) (one: A, two: B, three: C, four: D, five: E, six: F));
 
-/// Lists of other kinds.
-macro_rules! lists {
-    ($([$($bounds:tt)*] $type:ty)*) => {
-        $(
-            impl<'a, T: ReadJson<'a> $($bounds)*> ReadJson<'a> for $type {
-                fn read(json: &mut Json<'a>) -> Result<Self, Unreadable> {
-                    Ok(Vec::read(json)?.into_iter().collect())
-                }
-            }
-        )*
-    };
-}
-lists!([] VecDeque<T> [] Box<[T]> [+ Hash + Eq] HashSet<T>);
-
-impl<'a, K: ReadJson<'a> + Hash + Eq, V: ReadJson<'a>> ReadJson<'a> for HashMap<K, V> {
-    fn read(json: &mut Json<'a>) -> Result<Self, Unreadable> {
-        Ok(Vec::read(json)?.into_iter().collect())
-    }
-}
-
-impl<'a, T: ReadJson<'a>, const N: usize> ReadJson<'a> for [T; N] {
-    fn read(json: &mut Json<'a>) -> Result<Self, Unreadable> {
-        Vec::read(json)?.try_into().map_err(|_| Unreadable::no("list of so many"))
-    }
-}
-
-impl<T: WriteJson> WriteJson for VecDeque<T> {
-    fn write(&self, out: &mut Vec<u8>) {
-        list(&mut self.iter().map(|value| value as &dyn WriteJson), out);
-    }
-}
-
-impl<T: WriteJson> WriteJson for [T] {
-    fn write(&self, out: &mut Vec<u8>) {
-        list(&mut self.iter().map(|value| value as &dyn WriteJson), out);
-    }
-}
-
-impl<T: WriteJson, const N: usize> WriteJson for [T; N] {
-    fn write(&self, out: &mut Vec<u8>) {
-        self.as_slice().write(out);
-    }
-}
-
-impl<T: WriteJson + Ord> WriteJson for HashSet<T> {
-    /// In order, so that equal sets are equal texts.
-    fn write(&self, out: &mut Vec<u8>) {
-        let mut values: Vec<&T> = self.iter().collect();
-        order::sort(&mut values, |one, other| one < other);
-        list(&mut values.into_iter().map(|value| value as &dyn WriteJson), out);
-    }
-}
-
-impl<K: WriteJson + Ord, V: WriteJson> WriteJson for HashMap<K, V> {
-    /// Keys and values, in the order of the keys.
-    fn write(&self, out: &mut Vec<u8>) {
-        let mut values: Vec<(&K, &V)> = self.iter().collect();
-        order::sort(&mut values, |one, other| one.0 < other.0);
-        list(&mut values.iter().map(|value| value as &dyn WriteJson), out);
-    }
-}
-
-impl<T: WriteJson + ?Sized> WriteJson for &T {
-    fn write(&self, out: &mut Vec<u8>) {
-        (**self).write(out);
-    }
-
-    fn is_nothing(&self) -> bool {
-        (**self).is_nothing()
-    }
-}
-
 macro_rules! pointers {
     ($($type:ident)*) => {
         $(
@@ -254,7 +146,7 @@ macro_rules! pointers {
                 }
             }
 
-            impl<T: WriteJson + ?Sized> WriteJson for $type<T> {
+            impl<T: WriteJson> WriteJson for $type<T> {
                 fn write(&self, out: &mut Vec<u8>) {
                     (**self).write(out);
                 }
@@ -267,47 +159,6 @@ macro_rules! pointers {
     };
 }
 pointers!(Box Rc);
-
-/// A field that is not written with its record: it is stored elsewhere, or made again.
-#[derive(Debug, Clone, Default)]
-pub struct Apart<T>(T);
-
-impl<T> From<T> for Apart<T> {
-    fn from(value: T) -> Self {
-        Apart(value)
-    }
-}
-
-impl<T> Deref for Apart<T> {
-    type Target = T;
-
-    fn deref(&self) -> &T {
-        &self.0
-    }
-}
-
-impl<T> DerefMut for Apart<T> {
-    fn deref_mut(&mut self) -> &mut T {
-        &mut self.0
-    }
-}
-
-impl<T: Default> ReadJson<'_> for Apart<T> {
-    fn read(json: &mut Json<'_>) -> Result<Self, Unreadable> {
-        json.raw();
-        Ok(Apart::default())
-    }
-}
-
-impl<T> WriteJson for Apart<T> {
-    fn write(&self, out: &mut Vec<u8>) {
-        out.extend_from_slice(b"null");
-    }
-
-    fn is_nothing(&self) -> bool {
-        true
-    }
-}
 
 /// A value that is kept as it stands in the text.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -331,7 +182,7 @@ impl<'a> ReadJson<'a> for &'a RawValue {
     }
 }
 
-impl WriteJson for RawValue {
+impl WriteJson for &RawValue {
     fn write(&self, out: &mut Vec<u8>) {
         out.extend_from_slice(self.get().as_bytes());
     }

@@ -15,7 +15,7 @@
 use super::check_version;
 use crate::error::{Code, Error, Result};
 use crate::keys::ids;
-use crate::log::varint;
+use crate::keys::varint;
 use crate::wire::write_fields;
 use base16ct::lower as hex;
 use base32ct::{Base32Unpadded, Encoding};

@@ -13,6 +13,7 @@ use super::files;
 use super::happened::{TurnEvents, What, bounded, is_replaced};
 use super::headings::{CONSTRAINTS, FILES, Spoken, TASKS};
 use super::standing::WorkState;
+use super::stored::stored;
 use crate::context::is_recall;
 use crate::message::{Message, Part, Role, ToolCall, ToolResult};
 use serde_json::Value;
@@ -51,12 +52,7 @@ pub(super) struct SaidText {
     pub(super) whole: bool,
 }
 
-crate::wire::record!(SaidText {
-    position = "position",
-    at = "at",
-    text = "text",
-    whole = "whole",
-});
+stored!(SaidText { position, at, text, whole });
 
 /// Takes in a conversation message by message; [`KeepLayerBuilder::layer`] writes what must be kept of it.
 #[derive(Debug, Default)]
@@ -72,16 +68,7 @@ pub struct KeepLayerBuilder {
     recalls: HashSet<String>,
 }
 
-crate::wire::record!(KeepLayerBuilder {
-    count = "count",
-    lines = "lines",
-    state = "state",
-    spoken = "spoken",
-    said = "said",
-    constraints = "constraints",
-    events = "events",
-    recalls = "recalls",
-});
+stored!(KeepLayerBuilder { count, lines, state, spoken, said, constraints, events, recalls });
 
 /// Something that must not be lost.
 #[derive(Debug, Clone, PartialEq, Eq)]

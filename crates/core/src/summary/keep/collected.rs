@@ -3,12 +3,12 @@
 use super::KeepLayerBuilder;
 use super::cover::Line;
 use super::happened::TurnEvent;
+use super::stored::{Stored, StoredReader, stored, write_all};
 use crate::context::Place;
-use crate::wire::record::{self, Unreadable, WriteJson};
 use std::iter;
 use std::rc::Rc;
 
-/// Lines or events of one text: what is stored is never one text, of which there may be megabytes.
+/// Lines or events of one part: what is stored is never in one piece, of which there may be megabytes.
 const MANY: usize = 256;
 
 /// What was taken in of the messages that a summary took the place of. The next one replaces them too, and the log only
@@ -31,16 +31,7 @@ pub(crate) struct Collected {
     pub(crate) said: Vec<(Place, usize)>,
 }
 
-crate::wire::record!(Collected {
-    sid = "sid",
-    read_as = "readAs",
-    before = "before",
-    runs = "runs",
-    next = "next",
-    fresh = "fresh",
-    collector = "collector",
-    said = "said",
-});
+stored!(Collected { sid, read_as, before, runs, next, fresh, collector, said });
 
 /// Lines, or events, of what was collected.
 #[derive(Debug)]
@@ -49,39 +40,49 @@ struct CollectedPart {
     events: Vec<TurnEvent>,
 }
 
-crate::wire::record!(CollectedPart {
-    lines = "lines" or nothing,
-    events = "events" or nothing,
-});
+stored!(CollectedPart { lines, events });
 
 impl Collected {
-    /// The texts that it is stored as, JSON each.
-    pub(crate) fn texts(&self) -> impl Iterator<Item = Vec<u8>> {
+    /// The parts that it is stored as.
+    pub(crate) fn parts(&self) -> impl Iterator<Item = Vec<u8>> {
         let KeepLayerBuilder { lines, events, .. } = &self.collector;
-        let lines = lines.all().chunks(MANY).map(|lines| part("lines", &lines));
-        let starts = (0..events.list().len()).step_by(MANY);
-        let events = starts.map(|from| {
-            let events: Vec<&TurnEvent> = events.list().iter().skip(from).take(MANY).collect();
-            part("events", &events)
-        });
-        iter::once(record::to_vec(self)).chain(lines).chain(events)
+        let (lines, events) = (lines.all().chunks(MANY), events.list());
+        let starts = (0..events.len()).step_by(MANY);
+        let events = starts.map(|from| part([].iter(), events.range(from..events.len().min(from + MANY))));
+        iter::once(bytes(|out| self.write(out)))
+            .chain(lines.map(|lines| part(lines.iter(), [].iter())))
+            .chain(events)
     }
 
-    /// What was stored as these texts, as far as they were read; `None` before the first.
-    ///
-    /// Errors: one is none of them.
-    pub(crate) fn read(so_far: Option<Collected>, text: &str) -> Result<Collected, Unreadable> {
-        let Some(mut collected) = so_far else { return record::from_str(text) };
-        let CollectedPart { lines, events } = record::from_str(text)?;
-        collected.collector.lines.extend(lines);
-        collected.collector.events.extend(events);
-        Ok(collected)
+    /// What was stored as these parts, so far as they were read; `None` before the first, and for what was not.
+    pub(crate) fn read(so_far: Option<Collected>, part: &[u8]) -> Option<Collected> {
+        let mut from = StoredReader::of(part);
+        let collected = match so_far {
+            None => Stored::read(&mut from),
+            Some(mut collected) => {
+                let CollectedPart { lines, events } = Stored::read(&mut from);
+                collected.collector.lines.extend(lines);
+                collected.collector.events.extend(events);
+                collected
+            }
+        };
+        from.is_at_end().then_some(collected)
     }
 }
 
 /// A [`CollectedPart`] as it is stored.
-fn part(name: &str, values: &dyn WriteJson) -> Vec<u8> {
-    let mut text = Vec::new();
-    record::write_variant(&mut text, name, &mut |out| values.write(out));
-    text
+fn part<'v>(
+    lines: impl ExactSizeIterator<Item = &'v Line>,
+    events: impl ExactSizeIterator<Item = &'v TurnEvent>,
+) -> Vec<u8> {
+    bytes(|out| {
+        write_all(lines, out);
+        write_all(events, out);
+    })
+}
+
+fn bytes(write: impl FnOnce(&mut Vec<u8>)) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    write(&mut bytes);
+    bytes
 }

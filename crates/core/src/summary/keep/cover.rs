@@ -5,10 +5,10 @@
 //! not name yet, of the weight of their kind times the root of how much was made of them (by whom, and how lately), for its
 //! length in tokens.
 
+use super::stored::stored;
 use super::{entities, noise};
 use crate::order;
 use crate::tokens::Estimator;
-use crate::wire::record::Apart;
 use crate::wire::work::{self, WorkDone};
 use std::cell::Cell;
 use std::cmp::Reverse;
@@ -43,11 +43,7 @@ struct Thing {
     late: u64,
 }
 
-crate::wire::record!(Thing {
-    weight = "weight",
-    mass = "mass",
-    late = "late",
-});
+stored!(Thing { weight, mass, late });
 
 /// A passage that may become evidence.
 #[derive(Debug)]
@@ -66,19 +62,10 @@ pub(super) struct Line {
     /// Words that name nothing: what distinguishes a sentence from a list of names.
     words: usize,
     /// Its tokens and those of where it is from, as they were counted first, and by whom.
-    costs: Apart<Cell<Option<(Estimator, u32, u32)>>>,
+    costs: Cell<Option<(Estimator, u32, u32)>>,
 }
 
-crate::wire::record!(Line {
-    order = "order",
-    position = "position",
-    text = "text",
-    source = "source" or nothing,
-    numbers = "numbers" or nothing,
-    things = "things",
-    words = "words",
-    costs = "costs" or nothing,
-});
+stored!(Line { order, position, text, source, numbers, things, words } apart { costs });
 
 /// The lines of a conversation so far.
 #[derive(Debug, Default)]
@@ -89,22 +76,14 @@ pub(super) struct CoverLines {
     known: HashMap<u64, u32>,
     /// Other names, by half of their numbers.
     names: HashSet<u32>,
-    lines: Apart<Vec<Line>>,
+    lines: Vec<Line>,
     /// Which texts are among the lines, by half of their numbers.
     texts: HashSet<u32>,
     bytes: usize,
     added: usize,
 }
 
-crate::wire::record!(CoverLines {
-    things = "things",
-    known = "known",
-    names = "names",
-    lines = "lines" or nothing,
-    texts = "texts",
-    bytes = "bytes",
-    added = "added",
-});
+stored!(CoverLines { things, known, names, texts, bytes, added } apart { lines });
 
 /// Half of a number: of a million others, one in four thousand has the same.
 fn half(number: u64) -> u32 {
@@ -201,7 +180,7 @@ impl CoverLines {
             numbers,
             things: things.into(),
             words,
-            costs: Apart::default(),
+            costs: Cell::default(),
         };
         self.bytes += line.bytes();
         self.lines.push(line);

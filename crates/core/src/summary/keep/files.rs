@@ -1,6 +1,7 @@
 //! The ledger of files: what tools did to which, by the arguments of their calls.
 
 use super::shell;
+use super::stored::{stored, stored_as_numbers};
 use crate::context::TouchedFile;
 use crate::order;
 use serde_json::Value;
@@ -24,7 +25,7 @@ pub(super) enum Did {
     Deleted,
 }
 
-crate::wire::named!(Did { Read = "read", Modified = "modified", Created = "created", Deleted = "deleted" });
+stored_as_numbers!(Did { Read, Modified, Created, Deleted });
 
 impl Did {
     pub(super) fn as_str(self) -> &'static str {
@@ -46,11 +47,7 @@ pub(super) struct Action {
     pub(super) lines: Option<(u64, u64)>,
 }
 
-crate::wire::record!(Action {
-    path = "path",
-    did = "did",
-    lines = "lines" or nothing,
-});
+stored!(Action { path, did, lines });
 
 /// A file of the ledger.
 #[derive(Debug, Clone)]
@@ -61,11 +58,7 @@ struct FileEntry {
     at: u64,
 }
 
-crate::wire::record!(FileEntry {
-    did = "did",
-    lines = "lines" or nothing,
-    at = "at",
-});
+stored!(FileEntry { did, lines, at });
 
 /// A file's path, and the line that says what became of it.
 pub(super) type FileLine = (String, String);
@@ -77,10 +70,7 @@ pub(super) struct Files {
     touched: u64,
 }
 
-crate::wire::record!(Files {
-    entries = "entries",
-    touched = "touched",
-});
+stored!(Files { entries, touched });
 
 impl Files {
     /// Notes what a call that succeeded did.

@@ -3,9 +3,9 @@
 use super::super::render::without_base64;
 use super::super::text::{first_words, last_words};
 use super::files::{self, Action, Did};
+use super::stored::{stored, stored_as_numbers};
 use super::{entities, noise, open};
 use crate::message::{ToolCall, ToolResult};
-use crate::wire::record::Apart;
 use serde_json::Value;
 use std::collections::{HashSet, VecDeque};
 
@@ -48,7 +48,7 @@ pub(super) enum What {
     Ran,
 }
 
-crate::wire::named!(What { Said = "said", Changed = "changed", Failed = "failed", Ran = "ran" });
+stored_as_numbers!(What { Said, Changed, Failed, Ran });
 
 /// Something that happened.
 #[derive(Debug, Clone)]
@@ -65,14 +65,7 @@ pub(super) struct TurnEvent {
     pub(super) refused: Option<u64>,
 }
 
-crate::wire::record!(TurnEvent {
-    at = "at",
-    position = "position",
-    what = "what",
-    text = "text",
-    outcome = "outcome" or nothing,
-    refused = "refused" or nothing,
-});
+stored!(TurnEvent { at, position, what, text, outcome, refused });
 
 impl TurnEvent {
     /// The event as it is told: `$ make test → 3 failed`.
@@ -87,18 +80,14 @@ impl TurnEvent {
 /// The events of a conversation so far.
 #[derive(Debug, Default)]
 pub(super) struct TurnEvents {
-    list: Apart<VecDeque<TurnEvent>>,
+    list: VecDeque<TurnEvent>,
     /// Calls without a result, with their numbers among all events.
     waiting: Vec<(String, usize)>,
     /// TurnEvents that are not kept any more.
     gone: usize,
 }
 
-crate::wire::record!(TurnEvents {
-    list = "list" or nothing,
-    waiting = "waiting",
-    gone = "gone",
-});
+stored!(TurnEvents { waiting, gone } apart { list });
 
 impl TurnEvents {
     /// The events that are kept, oldest first.

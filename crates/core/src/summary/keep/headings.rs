@@ -1,6 +1,7 @@
 //! Headings in the language of the conversation.
 
 use super::super::quote::RULES;
+use super::stored::stored;
 use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::LazyLock;
@@ -148,15 +149,7 @@ pub(super) struct Spoken {
     letters: usize,
 }
 
-crate::wire::record!(Spoken {
-    han = "han",
-    kana = "kana",
-    hangul = "hangul",
-    cyrillic = "cyrillic",
-    english = "english",
-    latin = "latin",
-    letters = "letters",
-});
+stored!(Spoken { han, kana, hangul, cyrillic, english, latin, letters });
 
 impl Spoken {
     /// Listens to a text that somebody said.

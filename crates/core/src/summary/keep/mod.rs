@@ -27,6 +27,7 @@ mod open;
 mod page_tests;
 mod shell;
 mod standing;
+mod stored;
 #[cfg(test)]
 mod stored_tests;
 #[cfg(test)]

@@ -3,7 +3,7 @@
 use super::super::facts::is_error_line;
 use super::super::text::{head, unlisted};
 use super::files;
-use crate::wire::record::{Json, ReadJson, Unreadable, WriteJson, write_variant};
+use super::stored::{Stored, StoredReader, stored, stored_as_numbers};
 use serde_json::Value;
 
 /// Errors and tasks that are kept; the newest.
@@ -54,11 +54,7 @@ pub(super) struct ToolFailure {
     asked: usize,
 }
 
-crate::wire::record!(ToolFailure {
-    target = "target",
-    line = "line",
-    asked = "asked",
-});
+stored!(ToolFailure { target, line, asked });
 
 /// A task that was written down.
 #[derive(Debug, Clone)]
@@ -71,12 +67,7 @@ pub(super) struct Task {
     number: Option<String>,
 }
 
-crate::wire::record!(Task {
-    text = "text",
-    state = "state",
-    listed = "listed",
-    number = "number" or nothing,
-});
+stored!(Task { text, state, listed, number });
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum TaskState {
@@ -85,7 +76,7 @@ pub(super) enum TaskState {
     Done,
 }
 
-crate::wire::named!(TaskState { Waiting = "waiting", Begun = "begun", Done = "done" });
+stored_as_numbers!(TaskState { Waiting, Begun, Done });
 
 /// What a call does to one task, once it is answered.
 #[derive(Debug, Clone)]
@@ -94,27 +85,27 @@ pub(super) enum TaskChange {
     Change { number: String, text: Option<String>, state: Option<TaskState> },
 }
 
-impl WriteJson for TaskChange {
+impl Stored for TaskChange {
     fn write(&self, out: &mut Vec<u8>) {
+        matches!(self, TaskChange::Add(_)).write(out);
         match self {
-            TaskChange::Add(task) => write_variant(out, "add", &mut |out| task.write(out)),
+            TaskChange::Add(task) => task.write(out),
             TaskChange::Change { number, text, state } => {
-                write_variant(out, "change", &mut |out| (number, text, state).write(out));
+                number.write(out);
+                text.write(out);
+                state.write(out);
             }
         }
     }
-}
 
-impl ReadJson<'_> for TaskChange {
-    fn read(json: &mut Json<'_>) -> Result<Self, Unreadable> {
-        json.variant(|name, json| match name {
-            "add" => Task::read(json).map(TaskChange::Add),
-            "change" => {
-                let (number, text, state) = ReadJson::read(json)?;
-                Ok(TaskChange::Change { number, text, state })
+    fn read(from: &mut StoredReader<'_>) -> Self {
+        match bool::read(from) {
+            true => TaskChange::Add(Task::read(from)),
+            false => {
+                let (number, text, state) = (Stored::read(from), Stored::read(from), Stored::read(from));
+                TaskChange::Change { number, text, state }
             }
-            _ => Err(Unreadable::no("change of a task")),
-        })
+        }
     }
 }
 
@@ -127,11 +118,7 @@ pub(super) struct Open {
     asked: usize,
 }
 
-crate::wire::record!(Open {
-    failures = "failures",
-    tasks = "tasks",
-    asked = "asked",
-});
+stored!(Open { failures, tasks, asked });
 
 impl Open {
     /// The user asked for something. Who asks for other things twice has moved on from what failed before.

@@ -8,6 +8,7 @@ use super::entities;
 use super::files::{self, Action, Files};
 use super::happened::{change_number, plain, removed};
 use super::open::{self, Open, TaskChange};
+use super::stored::stored;
 use crate::message::{Message, Part, Role, ToolCall, ToolResult};
 use serde_json::Value;
 use std::collections::{HashMap, HashSet};
@@ -30,14 +31,7 @@ struct OpenCall {
     change: Option<u64>,
 }
 
-crate::wire::record!(OpenCall {
-    target = "target",
-    actions = "actions",
-    source = "source",
-    removes = "removes",
-    task = "task" or nothing,
-    change = "change" or nothing,
-});
+stored!(OpenCall { target, actions, source, removes, task, change });
 
 /// What became of files, errors and tasks. It goes on with each message, wherever the conversation is cut.
 #[derive(Debug, Default, Clone)]
@@ -49,12 +43,7 @@ pub(crate) struct WorkState {
     refused: HashSet<u64>,
 }
 
-crate::wire::record!(WorkState {
-    files = "files",
-    open = "open",
-    waiting = "waiting",
-    refused = "refused",
-});
+stored!(WorkState { files, open, waiting, refused });
 
 impl WorkState {
     /// Takes in the next message.
@@ -118,6 +107,13 @@ impl WorkState {
     /// The number of the change that the newest call of this id makes.
     pub(super) fn change(&self, id: &str) -> Option<u64> {
         self.waiting.get(id).and_then(|calls| calls.last())?.change
+    }
+
+    /// A call that changes a task has no answer.
+    #[cfg(test)]
+    pub(super) fn waits_for_a_task(&self) -> bool {
+        let mut calls = self.waiting.values().flatten();
+        calls.any(|call| matches!(call.task, Some(TaskChange::Change { .. })))
     }
 
     /// True where a change that failed or was refused was made since.

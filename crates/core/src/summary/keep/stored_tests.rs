@@ -6,10 +6,10 @@ use super::*;
 use crate::message::{Message, Part, Role, ToolCall};
 use serde_json::json;
 
-/// Numbers that are the same in every run.
-struct Numbers(u32);
+/// SeededNumbers that are the same in every run.
+struct SeededNumbers(u32);
 
-impl Numbers {
+impl SeededNumbers {
     fn below(&mut self, most: usize) -> usize {
         self.0 = self.0.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
         (self.0 >> 8) as usize % most
@@ -22,7 +22,7 @@ impl Numbers {
 
 /// Messages of all that is taken in: what people say, tasks, rules, calls that wait, fail and are refused, earlier summaries.
 fn conversation(seed: u32, length: usize) -> Vec<Message<'static>> {
-    let mut numbers = Numbers(seed);
+    let mut numbers = SeededNumbers(seed);
     let mut waiting: Vec<String> = Vec::new();
     let mut messages = Vec::new();
     for nth in 0..length {
@@ -93,18 +93,18 @@ fn add(collected: &mut Collected, messages: &[Message<'_>], from: usize) {
     numbered.for_each(|(nth, message)| collected.collector.add(from + nth, message));
 }
 
-fn texts(collected: &Collected) -> Vec<String> {
-    collected.texts().map(|text| String::from_utf8(text).expect("it is JSON")).collect()
+fn parts(collected: &Collected) -> Vec<Vec<u8>> {
+    collected.parts().collect()
 }
 
 fn again(collected: &Collected) -> Collected {
-    let read = |so_far, text: &String| Some(Collected::read(so_far, text).expect("it was written"));
-    texts(collected).iter().fold(None, read).expect("there is a text")
+    let read = |so_far, part: &Vec<u8>| Some(Collected::read(so_far, part).expect("it was written"));
+    parts(collected).iter().fold(None, read).expect("there is a part")
 }
 
 /// They have the same, and say the same of a conversation.
 fn assert_same(one: &Collected, other: &Collected) {
-    assert_eq!(texts(one), texts(other));
+    assert_eq!(parts(one), parts(other));
     let (one, other) = (&one.collector, &other.collector);
     assert_eq!(one.musts(), other.musts());
     for (budget, shares) in [(300, Shares::BESIDE), (2_000, Shares::ALONE)] {
@@ -121,7 +121,7 @@ fn p13_what_is_stored_and_read_goes_on_as_what_was_never_stored() {
     for seed in 0..60 {
         let messages = conversation(seed, 80);
         let whole = collected(&messages);
-        kinds += usize::from(texts(&whole).concat().contains("\"task\":{\"change\""));
+        kinds += usize::from(whole.collector.state().waits_for_a_task());
         for cut in [0, 1, 7, 20, 43, 79, 80] {
             let first = collected(&messages[..cut]);
             let mut read = again(&first);
@@ -158,4 +158,16 @@ fn p13_what_is_kept_of_a_long_conversation_is_bounded_and_every_name_is_known() 
     let known = "unit_0_of_0, src/dir2/file3.rs, unit_7_of_5998";
     assert!(long.collector.unsupported(known).is_empty());
     assert_eq!(long.collector.unsupported("unit_8_of_0"), ["unit_8_of_0"]);
+}
+
+#[test]
+fn p13_parts_that_are_cut_or_longer_are_not_read() {
+    let parts = parts(&collected(&conversation(3, 80)));
+    let first = Collected::read(None, &parts[0]);
+    assert!(first.is_some());
+    for to in 0..parts[0].len() {
+        assert!(Collected::read(None, &parts[0][..to]).is_none(), "{to} bytes");
+    }
+    assert!(Collected::read(None, &[parts[0].as_slice(), &[0]].concat()).is_none());
+    assert!(Collected::read(first, &parts[1][1..]).is_none());
 }
