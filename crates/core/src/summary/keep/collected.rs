@@ -3,7 +3,7 @@
 use super::KeepLayerBuilder;
 use super::cover::Line;
 use super::happened::TurnEvent;
-use super::stored::{Stored, StoredReader, stored, write_all};
+use super::stored::{AsBytes, StoredReader, stored, write_all};
 use crate::context::Place;
 use std::iter;
 use std::rc::Rc;
@@ -58,9 +58,9 @@ impl Collected {
     pub(crate) fn read(so_far: Option<Collected>, part: &[u8]) -> Option<Collected> {
         let mut from = StoredReader::of(part);
         let collected = match so_far {
-            None => Stored::read(&mut from),
+            None => AsBytes::read(&mut from),
             Some(mut collected) => {
-                let CollectedPart { lines, events } = Stored::read(&mut from);
+                let CollectedPart { lines, events } = AsBytes::read(&mut from);
                 collected.collector.lines.extend(lines);
                 collected.collector.events.extend(events);
                 collected

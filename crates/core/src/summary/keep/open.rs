@@ -3,7 +3,7 @@
 use super::super::facts::is_error_line;
 use super::super::text::{head, unlisted};
 use super::files;
-use super::stored::{Stored, StoredReader, stored, stored_as_numbers};
+use super::stored::{AsBytes, StoredReader, stored, stored_as_numbers};
 use serde_json::Value;
 
 /// Errors and tasks that are kept; the newest.
@@ -85,7 +85,7 @@ pub(super) enum TaskChange {
     Change { number: String, text: Option<String>, state: Option<TaskState> },
 }
 
-impl Stored for TaskChange {
+impl AsBytes for TaskChange {
     fn write(&self, out: &mut Vec<u8>) {
         matches!(self, TaskChange::Add(_)).write(out);
         match self {
@@ -102,7 +102,7 @@ impl Stored for TaskChange {
         match bool::read(from) {
             true => TaskChange::Add(Task::read(from)),
             false => {
-                let (number, text, state) = (Stored::read(from), Stored::read(from), Stored::read(from));
+                let (number, text, state) = (AsBytes::read(from), AsBytes::read(from), AsBytes::read(from));
                 TaskChange::Change { number, text, state }
             }
         }

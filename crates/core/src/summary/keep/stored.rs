@@ -49,7 +49,7 @@ impl<'b> StoredReader<'b> {
 }
 
 /// What is stored as bytes.
-pub(super) trait Stored: Sized {
+pub(super) trait AsBytes: Sized {
     fn write(&self, out: &mut Vec<u8>);
     fn read(from: &mut StoredReader<'_>) -> Self;
 }
@@ -57,15 +57,15 @@ pub(super) trait Stored: Sized {
 /// A type is stored field by field; those behind `apart` are not, and are read as nothing.
 macro_rules! stored {
     ($type:ident { $($field:ident),* $(,)? } $(apart { $($apart:ident),* })?) => {
-        impl $crate::summary::keep::stored::Stored for $type {
+        impl $crate::summary::keep::stored::AsBytes for $type {
             fn write(&self, out: &mut Vec<u8>) {
                 let $type { $($field,)* $($($apart: _,)*)? } = self;
-                $($crate::summary::keep::stored::Stored::write($field, out);)*
+                $($crate::summary::keep::stored::AsBytes::write($field, out);)*
             }
 
             fn read(from: &mut $crate::summary::keep::stored::StoredReader<'_>) -> Self {
                 $type {
-                    $($field: $crate::summary::keep::stored::Stored::read(from),)*
+                    $($field: $crate::summary::keep::stored::AsBytes::read(from),)*
                     $($($apart: Default::default(),)*)?
                 }
             }
@@ -76,7 +76,7 @@ macro_rules! stored {
 /// Values of a few, the first where it is none of them.
 macro_rules! stored_as_numbers {
     ($type:ident { $first:ident $(, $variant:ident)* $(,)? }) => {
-        impl $crate::summary::keep::stored::Stored for $type {
+        impl $crate::summary::keep::stored::AsBytes for $type {
             fn write(&self, out: &mut Vec<u8>) {
                 out.push(*self as u8);
             }
@@ -98,7 +98,7 @@ stored!(Place { seq, index });
 macro_rules! numbers {
     ($($type:ty)*) => {
         $(
-            impl Stored for $type {
+            impl AsBytes for $type {
                 fn write(&self, out: &mut Vec<u8>) {
                     varint::write(out, *self as u64);
                 }
@@ -112,7 +112,7 @@ macro_rules! numbers {
 }
 numbers!(u32 u64 usize);
 
-impl Stored for bool {
+impl AsBytes for bool {
     fn write(&self, out: &mut Vec<u8>) {
         out.push(u8::from(*self));
     }
@@ -122,7 +122,7 @@ impl Stored for bool {
     }
 }
 
-impl Stored for f64 {
+impl AsBytes for f64 {
     fn write(&self, out: &mut Vec<u8>) {
         varint::write(out, self.to_bits());
     }
@@ -135,7 +135,7 @@ impl Stored for f64 {
 macro_rules! texts {
     ($($type:ty)*) => {
         $(
-            impl Stored for $type {
+            impl AsBytes for $type {
                 fn write(&self, out: &mut Vec<u8>) {
                     write_text(self, out);
                 }
@@ -154,7 +154,7 @@ fn write_text(text: &str, out: &mut Vec<u8>) {
     out.extend_from_slice(text.as_bytes());
 }
 
-impl<T: Stored> Stored for Option<T> {
+impl<T: AsBytes> AsBytes for Option<T> {
     fn write(&self, out: &mut Vec<u8>) {
         out.push(u8::from(self.is_some()));
         self.iter().for_each(|value| value.write(out));
@@ -166,7 +166,10 @@ impl<T: Stored> Stored for Option<T> {
 }
 
 /// Values that are counted first.
-pub(super) fn write_all<'v, T: Stored + 'v>(values: impl ExactSizeIterator<Item = &'v T>, out: &mut Vec<u8>) {
+pub(super) fn write_all<'v, T: AsBytes + 'v>(
+    values: impl ExactSizeIterator<Item = &'v T>,
+    out: &mut Vec<u8>,
+) {
     varint::write(out, values.len() as u64);
     values.for_each(|value| value.write(out));
 }
@@ -174,7 +177,7 @@ pub(super) fn write_all<'v, T: Stored + 'v>(values: impl ExactSizeIterator<Item 
 macro_rules! lists {
     ($($type:ty)*) => {
         $(
-            impl<T: Stored> Stored for $type {
+            impl<T: AsBytes> AsBytes for $type {
                 fn write(&self, out: &mut Vec<u8>) {
                     write_all(self.iter(), out);
                 }
@@ -188,7 +191,7 @@ macro_rules! lists {
 }
 lists!(Vec<T> VecDeque<T> Box<[T]>);
 
-impl<T: Stored + Default + Copy, const N: usize> Stored for [T; N] {
+impl<T: AsBytes + Default + Copy, const N: usize> AsBytes for [T; N] {
     fn write(&self, out: &mut Vec<u8>) {
         self.iter().for_each(|value| value.write(out));
     }
@@ -198,7 +201,7 @@ impl<T: Stored + Default + Copy, const N: usize> Stored for [T; N] {
     }
 }
 
-impl<T: Stored + Ord + Hash> Stored for HashSet<T> {
+impl<T: AsBytes + Ord + Hash> AsBytes for HashSet<T> {
     /// In order, so that equal sets are equal bytes.
     fn write(&self, out: &mut Vec<u8>) {
         let mut values: Vec<&T> = self.iter().collect();
@@ -211,7 +214,7 @@ impl<T: Stored + Ord + Hash> Stored for HashSet<T> {
     }
 }
 
-impl<K: Stored + Ord + Hash, V: Stored> Stored for HashMap<K, V> {
+impl<K: AsBytes + Ord + Hash, V: AsBytes> AsBytes for HashMap<K, V> {
     /// In the order of the keys.
     fn write(&self, out: &mut Vec<u8>) {
         let mut values: Vec<(&K, &V)> = self.iter().collect();
@@ -228,7 +231,7 @@ impl<K: Stored + Ord + Hash, V: Stored> Stored for HashMap<K, V> {
     }
 }
 
-impl<A: Stored, B: Stored> Stored for (A, B) {
+impl<A: AsBytes, B: AsBytes> AsBytes for (A, B) {
     fn write(&self, out: &mut Vec<u8>) {
         self.0.write(out);
         self.1.write(out);
