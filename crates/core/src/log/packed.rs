@@ -1,7 +1,8 @@
-//! The rows of views are packed, and those of what summaries take in (`facts.rs`): they say the same again and again (where a message stands, what stands in the place of a
+//! The rows of views are packed: they say the same again and again (where a message stands, what stands in the place of a
 //! result, which rung it was). The text of a row becomes a list of letters, of repetitions of what stands before, and of ids,
 //! each in as few bits as what stands before it makes likely ([`coder`]). What is read is the text byte for byte, so that hashes,
-//! archives and receipts are of the text. Rows of earlier releases are not packed.
+//! archives and receipts are of the text. Rows of earlier releases are not packed. What summaries took in is packed too
+//! ([`super::facts`]).
 //!
 //! | bytes | |
 //! |---|---|
