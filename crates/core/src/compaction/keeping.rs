@@ -82,14 +82,12 @@ async fn collect(run: &Run<'_>, view: &View, proposal: &Proposal) -> Result<Rc<C
     })
     .await?;
     collected.runs = runs;
-    let mut row = None;
-    if log.is_stored() {
-        row = facts::row(run.io, &mut collected).await?;
+    if !log.is_stored() {
+        return Ok(Rc::new(collected));
     }
+    let row = facts::row(run.io, &mut collected).await?;
     let collected = Rc::new(collected);
-    if log.is_stored() {
-        run.keep_collected(Rc::clone(&collected), row);
-    }
+    run.keep_collected(Rc::clone(&collected), row);
     Ok(collected)
 }
 

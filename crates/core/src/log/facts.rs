@@ -13,10 +13,10 @@
 
 use super::offloads::PART;
 use super::packed;
-use super::terms::SEAL;
+use super::terms::{sealed, unsealed};
 use crate::error::{Code, Result};
 use crate::keys::batch::{Key, keys};
-use crate::keys::{ids, varint};
+use crate::keys::varint;
 use crate::step::{Breath, Io};
 use crate::summary::keep::Collected;
 
@@ -45,8 +45,7 @@ pub(crate) async fn row(io: &Io, collected: &mut Collected) -> Result<Option<(Ke
             row.extend(piece);
         }
     }
-    let seal = ids::hash(&[&row]);
-    row.extend(seal.iter().take(SEAL));
+    let row = sealed(row);
     Ok((row.len() <= PART).then(|| (keys::facts(&collected.sid), row)))
 }
 
@@ -58,7 +57,10 @@ pub(crate) async fn read(io: &Io, sid: &str) -> Result<Option<Collected>> {
         Err(error) if error.code == Code::StoreCorrupt => return Ok(None),
         rows => rows?.into_iter().next().flatten(),
     };
-    let Some(mut rest) = row.as_deref().and_then(checked) else { return Ok(None) };
+    let Some(mut rest) = row.as_deref().and_then(unsealed).and_then(|row| row.strip_prefix(&[VERSION]))
+    else {
+        return Ok(None);
+    };
     let (mut collected, mut breath) = (None, Breath::default());
     while !rest.is_empty() {
         let Some(part) = part(&mut rest) else { return Ok(None) };
@@ -69,13 +71,6 @@ pub(crate) async fn read(io: &Io, sid: &str) -> Result<Option<Collected>> {
         }
     }
     Ok(collected)
-}
-
-/// The parts of a row; `None` where it is not what was stored.
-fn checked(row: &[u8]) -> Option<&[u8]> {
-    let (bytes, seal) = row.split_at_checked(row.len().checked_sub(SEAL)?)?;
-    let parts = bytes.strip_prefix(&[VERSION])?;
-    ids::hash(&[bytes]).starts_with(seal).then_some(parts)
 }
 
 /// Takes a part off the beginning; `None` where there is none.

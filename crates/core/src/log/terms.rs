@@ -27,9 +27,22 @@ const LARGE: usize = 256 << 10;
 /// Of the bytes of a page and of what counts as a term.
 const VERSION: u8 = 2;
 /// Bytes of a page's hash, at its end.
-pub(super) const SEAL: usize = 16;
+const SEAL: usize = 16;
 /// Terms of a draft are added up when they are so many.
 const MANY: usize = 1 << 16;
+
+/// What is derived, with the beginning of its hash at the end.
+pub(super) fn sealed(mut bytes: Vec<u8>) -> Vec<u8> {
+    let seal = ids::hash(&[&bytes]);
+    bytes.extend(seal.iter().take(SEAL));
+    bytes
+}
+
+/// What was sealed; `None` where it is not what was stored.
+pub(super) fn unsealed(stored: &[u8]) -> Option<&[u8]> {
+    let (bytes, seal) = stored.split_at_checked(stored.len().checked_sub(SEAL)?)?;
+    ids::hash(&[bytes]).starts_with(seal).then_some(bytes)
+}
 
 /// What stands for a term in pages. Of 10^5 terms a pair or so share one, and are found for each other.
 pub(crate) fn hash(term: &str) -> u32 {
@@ -132,9 +145,7 @@ impl Draft {
                 last = text;
             }
         }
-        let seal = ids::hash(&[&page]);
-        page.extend(seal.iter().take(SEAL));
-        page
+        sealed(page)
     }
 }
 
@@ -169,11 +180,7 @@ pub(crate) struct Page<'b> {
 impl<'b> Page<'b> {
     /// Reads a page of messages in `format`; `None` when it is none, or not what was stored.
     pub(crate) fn read(stored: &'b [u8], format: Format) -> Option<Page<'b>> {
-        let (bytes, seal) = stored.split_at_checked(stored.len().checked_sub(SEAL)?)?;
-        let mut rest = bytes.strip_prefix(&[VERSION])?;
-        if !ids::hash(&[bytes]).starts_with(seal) {
-            return None;
-        }
+        let mut rest = unsealed(stored)?.strip_prefix(&[VERSION])?;
         let named = usize::try_from(read(&mut rest)?).ok()?;
         let (name, mut rest) = rest.split_at_checked(named)?;
         if name != format.as_str().as_bytes() {

@@ -4,8 +4,7 @@
 //! They stand in the table of blobs, as the pages of terms do, and leave with the session's rows: a copy of the session
 //! without a message, a fork and an archive have none, and make their own.
 
-use super::terms::SEAL;
-use crate::keys::ids;
+use super::terms::{sealed, unsealed};
 use crate::keys::varint::{read, write};
 
 /// Of the bytes of a page, and of where passages begin and end.
@@ -58,18 +57,12 @@ impl VectorPage {
             write(&mut page, span.1.saturating_sub(span.0) as u64);
             push(&mut page, vector);
         }
-        let seal = ids::hash(&[&page]);
-        page.extend(seal.iter().take(SEAL));
-        page
+        sealed(page)
     }
 
     /// Reads a page; `None` when it is none, or not what was stored.
     pub(crate) fn read(stored: &[u8]) -> Option<VectorPage> {
-        let (bytes, seal) = stored.split_at_checked(stored.len().checked_sub(SEAL)?)?;
-        let mut rest = bytes.strip_prefix(&[VERSION])?;
-        if !ids::hash(&[bytes]).starts_with(seal) {
-            return None;
-        }
+        let mut rest = unsealed(stored)?.strip_prefix(&[VERSION])?;
         let size = |rest: &mut &[u8]| usize::try_from(read(rest)?).ok();
         let numbers = size(&mut rest)?;
         let mut page = VectorPage { model: take(&mut rest, numbers)?, ..VectorPage::default() };
